@@ -1,6 +1,4 @@
-"""Calls of one judge in; what each order did to each item out: cells (item x order), leans,
-contrasts, agreements.
-"""
+"""Tabulate what each order did to each item: cells (item x order), leans, contrasts, agreements."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +14,9 @@ from rubriclab.core.judgments import Arm, widest
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
 FLAT = 1e-9
+"""A difference below this is rounding error."""
 SEED = 20240607
+"""Start of all random numbers here: the same calls always give the same p."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,45 +64,55 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
     shows every option at every position equally often, its orders answer, and calls of other arms
     in these orders add to them.
     """
-    fixed = [arm for arm in arms if not arm.condition.drawn]
-    drawn = [arm for arm in arms if arm.condition.drawn]
-    chosen = drawn if drawn and len(_orders_of(fixed)) < 2 else fixed
+    chosen = _arms_that_answer(arms)
     calls = [calls_of(arm) for arm in chosen]
     starts = np.cumsum([0, *(len(arm.shown) for arm in chosen[:-1])])
     item = np.concatenate([part[0] for part in calls])
     order = np.concatenate([part[1] + start for part, start in zip(calls, starts, strict=True)])
     code = np.concatenate([part[2] for part in calls])
     orders = np.concatenate([arm.shown for arm in chosen])
-    sent = [len(chosen) * arm.repeat.astype(np.int64) + k for k, arm in enumerate(chosen)]
-    wanted = orders[:, 0] >= 0
-    if full := _orders_of(
-        [arm for arm in chosen if not arm.condition.drawn and is_full(arm.shown)]
-    ):
-        wanted = np.array([tuple(row) in full for row in orders.tolist()])
-    kept, run = wanted[order], chosen[0].run
+    kept = _wanted_orders(chosen, orders)[order]
+
+    run, arm = chosen[0].run, widest(chosen)
+    about = arm.condition
     items, item = distinct(item[kept], len(run.items))
     units, unit = distinct(run.unit_of_item[items], len(run.unit_names))
-    arm = widest(chosen)
-    about, points = (
-        arm.condition,
-        np.arange(arm.positions + 1.0) if arm.condition.chooses else arm.scores,
-    )
+    request = None
+    if about.packed:
+        # A request holds one call of each packed item, so a repeat of an arm tells it from others.
+        sent = [len(chosen) * arm.repeat.astype(np.int64) + k for k, arm in enumerate(chosen)]
+        request = np.concatenate(sent)[kept]
     return Answers(
-        item,
-        order[kept],
-        code[kept],
-        orders,
-        unit,
-        points,
-        about.drawn,
-        about.joint,
-        arm.code,
-        about.chooses,
-        run.unit_names[units],
-        np.concatenate(sent)[kept] if about.packed else None,
+        item=item,
+        order=order[kept],
+        code=code[kept],
+        orders=orders,
+        unit=unit,
+        points=np.arange(arm.positions + 1.0) if about.chooses else arm.scores,
+        drawn=about.drawn,
+        criteria=about.joint,
+        condition=arm.code,
+        choices=about.chooses,
+        names=run.unit_names[units],
+        request=request,
         interchangeable=about.reorder == "responses",
         unsure=constraint_reason(chosen),
     )
+
+
+def _arms_that_answer(arms: Sequence[Arm]) -> list[Arm]:
+    """Return the arms of set orders; those of random ones if set orders are fewer than two."""
+    fixed = [arm for arm in arms if not arm.condition.drawn]
+    drawn = [arm for arm in arms if arm.condition.drawn]
+    return drawn if drawn and len(_orders_of(fixed)) < 2 else fixed
+
+
+def _wanted_orders(arms: Sequence[Arm], orders: Ints) -> Bools:
+    """(orders,): the known ones; if some arms are balanced by themselves, their orders alone."""
+    full = _orders_of([arm for arm in arms if not arm.condition.drawn and is_full(arm.shown)])
+    if full:
+        return np.array([tuple(row) in full for row in orders.tolist()])
+    return np.asarray(orders[:, 0] >= 0)
 
 
 def _orders_of(arms: Sequence[Arm]) -> set[tuple[int, ...]]:
@@ -124,7 +134,7 @@ def calls_of(arm: Arm) -> tuple[Ints, Ints, Ints]:
 
 
 def is_full(orders: Ints) -> bool:
-    """Does each option stand at each position equally often over ``orders`` (m, n)?"""
+    """Return whether each option is at each position equally often in ``orders`` (m, n)."""
     counts = np.stack([(orders == option).sum(axis=0) for option in range(orders.shape[1])])
     return bool(len(orders) and (counts * orders.shape[1] == len(orders)).all())
 
@@ -199,9 +209,7 @@ class Cells:
 
     @cached_property
     def one_order_an_item(self) -> bool:
-        """Orders drawn at random, and each item asked in one of them: only items can be held
-        against each other.
-        """
+        """Return whether each item was asked in one random order: then only items can differ."""
         return self.drawn and self.items > 1 and bool((self.orders == 1).all())
 
     def at_position(self, answers: Floats) -> Floats:
@@ -247,9 +255,7 @@ class Cells:
 
     @property
     def by_criterion(self) -> bool:
-        """Is each column of the answers about a criterion of its own, in orders that an item was
-        asked in several of?
-        """
+        """Return whether each column of the answers is a criterion, in several orders per item."""
         return self.criteria and not self.interchangeable and not self.one_order_an_item
 
     @cached_property
@@ -303,65 +309,74 @@ class Cells:
 
 
 def cells(answers: Answers) -> Cells:
-    """The cells of the parsed calls, in an order that hangs on content alone."""
+    """Return the cells of the parsed calls, in an order that depends on their content alone."""
     shown, rank = np.unique(answers.orders, axis=0, return_inverse=True)
+    rank = rank.ravel()
     parsed = answers.parsed
-    order, code = rank.ravel()[answers.order[parsed]], answers.code[parsed]
-    asked = _calls_sent(answers.item * len(shown) + rank.ravel()[answers.order])[parsed]
+    order, code = rank[answers.order[parsed]], answers.code[parsed]
+    asked = _calls_sent(answers.item * len(shown) + rank[answers.order])[parsed]
     mark = fingerprints(np.column_stack([order, code]))
     item, unit = sorted_items(answers.item[parsed], mark, answers.unit)
     row = np.lexsort((mark, item * len(shown) + order))
     item, order, code, asked = item[row], order[row], code[row], asked[row]
-    fresh = (np.diff(item, prepend=-1) != 0) | (np.diff(order, prepend=-1) != 0)
-    cell, cell_item = np.cumsum(fresh) - 1, item[fresh]
+
+    starts_cell = (np.diff(item, prepend=-1) != 0) | (np.diff(order, prepend=-1) != 0)
+    cell, cell_item = np.cumsum(starts_cell) - 1, item[starts_cell]
     count = np.bincount(cell, minlength=len(cell_item))
-    n = shown.shape[1]
-
-    def means(calls: Ints | slice, number: Ints) -> Floats:
-        if answers.criteria:
-            columns = [
-                np.bincount(cell[calls], answers.points[column[calls]], len(number))
-                for column in code.T
-            ]
-            return np.asarray(np.stack(columns, axis=1) / number[:, None])
-        given = crossed(cell[calls], len(number), code[calls, 0], n + answers.choices)
-        return np.asarray(
-            (given[:, :n] + given[:, n:].sum(axis=1, keepdims=True) / n) / number[:, None]
-        )
-
-    mean = means(slice(None), count)
+    mean = _mean_answers(answers, cell, code, count)
     same, cross = _agreements(cell, code, count, cell_item, len(unit), len(answers.points))
     if answers.request is not None:
         request = answers.request[parsed][row]
         cross = _between_requests(
             item, request, cell, code[:, 0], cell_item, cross, len(answers.points)
         )
+
     number = _calls_to_deal(cell_item, count, len(unit))[cell_item]
     kept = count >= number
-    dealt = mean if (count[kept] == number[kept]).all() else means(_picked(cell, number), number)
-    weights = (
-        np.full(n, 1 / n)
-        if answers.criteria
-        else np.zeros(n)
-        if answers.choices
-        else answers.points
-    )
+    dealt = mean
+    if (count[kept] != number[kept]).any():
+        picked = _picked(cell, number)
+        dealt = _mean_answers(answers, cell[picked], code[picked], number)
     return Cells(
-        cell_item,
-        shown[order[fresh]],
-        count,
-        mean,
-        same,
-        kept,
-        dealt,
-        unit,
-        cross,
-        weights,
-        answers.drawn,
-        answers.criteria,
-        asked[fresh],
-        answers.interchangeable,
+        item=cell_item,
+        shown=shown[order[starts_cell]],
+        count=count,
+        mean=mean,
+        same=same,
+        kept=kept,
+        dealt=dealt,
+        unit=unit,
+        cross=cross,
+        weights=_weights(answers),
+        drawn=answers.drawn,
+        criteria=answers.criteria,
+        asked=asked[starts_cell],
+        interchangeable=answers.interchangeable,
     )
+
+
+def _mean_answers(answers: Answers, cell: Ints, code: Ints, number: Ints) -> Floats:
+    """(cells, n): the mean answer of calls; ``number``: (cells,) how many calls each cell has.
+
+    Options: how often each was chosen, a tie 1/n of each. Criteria: their points.
+    """
+    n = answers.orders.shape[1]
+    if answers.criteria:
+        columns = [np.bincount(cell, answers.points[column], len(number)) for column in code.T]
+        return np.asarray(np.stack(columns, axis=1) / number[:, None])
+    given = crossed(cell, len(number), code[:, 0], n + answers.choices)
+    tied = given[:, n:].sum(axis=1, keepdims=True)
+    return np.asarray((given[:, :n] + tied / n) / number[:, None])
+
+
+def _weights(answers: Answers) -> Floats:
+    """(n,): score = answer . weights, in points; choices have no score."""
+    n = answers.orders.shape[1]
+    if answers.criteria:
+        return np.full(n, 1 / n)
+    if answers.choices:
+        return np.zeros(n)
+    return answers.points
 
 
 def _calls_sent(cell: Ints) -> Ints:

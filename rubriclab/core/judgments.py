@@ -1,5 +1,4 @@
-"""A table of judgments in; its units, and each condition's rows as the codes and counts that every
-topic starts from, out.
+"""Read a table of judgments: find its units, and turn each condition into codes and counts.
 
 A unit is what is independent: all items of a prompt where items share prompts, else a block, else
 the item. Its name is a hash of its text, so that the units of two runs can be paired. Codes hang on
@@ -29,7 +28,10 @@ from rubriclab.model.judgment import (
 from rubriclab.model.text import LabError, storable
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
-TIE, UNPARSED = -1, -2
+TIE = -1
+"""Position of a choice that no candidate won."""
+UNPARSED = -2
+"""Position of a judgment of which nothing is known."""
 Names = NDArray[np.uint64]
 Made = TypeVar("Made")
 
@@ -69,7 +71,7 @@ class Judgments:
 
     @property
     def finished(self) -> bool:
-        """Are all planned calls in? Only then a verdict may be given."""
+        """Return whether all planned calls are in: only then may a verdict be given."""
         return self.table.state == "finished"
 
     @property
@@ -364,8 +366,9 @@ class Arm:
 
     @cached_property
     def single_order(self) -> bool:
-        """Did every option (or criterion) stand at a single position? Then position and score
-        cannot be told apart.
+        """Return whether every option (or criterion) was at a single position.
+
+        Position and score cannot then be separated.
         """
         seen = (self.counts if self.condition.joint else self.exposure).sum(axis=0) > 0
         return not bool((seen.sum(axis=1) > 1).any())

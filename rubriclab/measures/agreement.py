@@ -237,20 +237,24 @@ def limits(total: Floats, *, centred: bool) -> Floats:
 
 
 # --------------------------------------------------------------------------------- the topic's rows
-ICC, LIMITS = ("icc2_1", "icc2_k", "icc3_1"), ("limit_low", "limit_high")
+ICC = ("icc2_1", "icc2_k", "icc3_1")
+LIMITS = ("limit_low", "limit_high")
 SHARES = ("exact", "within_one")
 MEASURES = (*SHARES, *COEFFICIENTS, *ICC, *LIMITS)
 DISTANCES = ("kappa_linear", "kappa_quadratic", "alpha_interval")
 """Coefficients that a few values far away can make."""
-MOST_CATEGORIES, MOST_CELLS = 20, 10
+MOST_CATEGORIES = 20
+"""With more values than this there are no coefficients of categories: each is too rare."""
+MOST_CELLS = 10
+"""With more values than this the table of scores by ratings is not shown: it cannot be read."""
 FEWEST_OUTSIDE = 12
 """Below so many items outside the commonest pair of values a coefficient beyond chance has no
 interval: its denominator is then made by a few rare values (skewed ratings, 15 and 30 items: 0.88
 and 0.91 of intervals held).
 """
 _LIMIT = Student(fewest=10, lopsided=True)
-"""Of limits of agreement: held in 0.92 to 0.97 of the studies of Fisher's rule; plain Student's in
-0.89 to 0.94.
+"""The rule of limits of agreement: it held in 0.92 to 0.97 of the studies of Fisher's rule, plain
+Student's in 0.89 to 0.94.
 """
 
 

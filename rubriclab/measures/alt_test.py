@@ -35,9 +35,10 @@ _TINY = 1e-9
 
 
 Wins = tuple[Floats, Floats]
-"""Of one annotator, (items,) each, NaN where not compared: is the judge at least as near to the
-others as the annotator; is the annotator at least as near as the judge? 0 or 1, or a mean over an
-item's calls.
+"""(judge, human) wins against one annotator, (items,) each, NaN where not compared.
+
+The judge wins where it is at least as near to the others as the annotator is, and the other way
+round: 0 or 1, or a mean over an item's calls.
 """
 
 
@@ -160,22 +161,28 @@ def benjamini_yekutieli(p_values: Floats) -> Floats:
 
 
 # --------------------------------------------------------------------------------- the topic's rows
-FALSE_DISCOVERIES, FEWEST_RATERS, PASSES = 0.05, 3, 0.5
-SINGLE, MEAN, CONSTANT = "one call", "mean of calls", "mean of all ratings"
+FALSE_DISCOVERIES = 0.05
+"""The paper's false discovery rate over annotators."""
+FEWEST_RATERS = 3
+"""With fewer tested annotators there is no winning rate, as in the paper."""
+PASSES = 0.5
+"""The judge passes if it wins against this share of annotators, as in the paper."""
+SINGLE = "one call"
+MEAN = "mean of calls"
+CONSTANT = "mean of all ratings"
 
 
 @topic("alt_test", axes=SCORED, charts=(Chart("forest", "alt_advantage", by="protocol"),))
 def alt_test(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Caution]:
-    given, epsilon = rated(arm), (reading or ReadingPart()).epsilon
+    """Yield the test for single calls, for the mean of calls, and for a constant as a baseline."""
+    given = rated(arm)
+    epsilon = (reading or ReadingPart()).epsilon
     if given is None:
         return
     rateable = given.several & np.isfinite(given.mean)
     if not given.comparable or not rateable.any():
-        yield Row(
-            "alt_advantage",
-            missing("one_rating" if given.comparable else "other_scale"),
-            {"protocol": SINGLE},
-        )
+        why = "one_rating" if given.comparable else "other_scale"
+        yield Row("alt_advantage", missing(why), {"protocol": SINGLE})
         return
     everyone = np.nanmean(given.ratings)
     protocols = {
@@ -187,44 +194,49 @@ def alt_test(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Cau
         every = [wins_against(given, k, values) for k in range(len(given.names))]
         tests = [against(won, arm.unit, epsilon) for won in every]
         tested = [won for won, test in zip(every, tests, strict=True) if np.isfinite(test.p)]
-        of, counts = {"protocol": protocol}, {"n": len(tested), "epsilon": epsilon}
+        of = {"protocol": protocol}
         near = advantage(given, tested)
-        near = near if protocol != CONSTANT or near.why else plain(near.value, "learnt")
+        if protocol == CONSTANT and not near.why:
+            near = plain(near.value, "learnt")  # a mean of the ratings that it is tested on
         yield Row("alt_advantage", near, of, counts={"n": int(rateable.sum())})
-        adjusted, paper = map(
-            benjamini_yekutieli, np.array([(test.p, test.paper) for test in tests]).T
-        )
-        for measure, p in (("alt_winning_rate", adjusted), ("alt_winning_rate_paper", paper)):
-            rate = float((p < FALSE_DISCOVERIES).sum()) / max(len(tested), 1)
-            enough = len(tested) >= FEWEST_RATERS
-            yield Row(
-                measure,
-                plain(rate, "share_of_raters") if enough else missing("few_raters"),
-                of,
-                counts=counts,
-            )
-            if measure == "alt_winning_rate" and protocol == CONSTANT and enough and rate >= PASSES:
-                yield Caution("constant_passes")
+        adjusted = benjamini_yekutieli(np.array([test.p for test in tests]))
+        paper = benjamini_yekutieli(np.array([test.paper for test in tests]))
+        counts = {"n": len(tested), "epsilon": epsilon}
+        rate = winning_rate(adjusted, len(tested))
+        yield Row("alt_winning_rate", rate, of, counts=counts)
+        if protocol == CONSTANT and rate.value >= PASSES:
+            yield Caution("constant_passes")
+        yield Row("alt_winning_rate_paper", winning_rate(paper, len(tested)), of, counts=counts)
         if protocol == SINGLE and given.named:
-            for name, won, test, p in zip(
-                given.names, every, tests, adjusted.tolist(), strict=True
-            ):
-                if test.items:
-                    nearer = (
-                        advantage(given, [won])
-                        if np.isfinite(test.p)
-                        else plain(test.judge, "too_few_units")
-                    )
-                    counted = {"n": test.items, "human": test.human}
-                    yield Row(
-                        "alt_wins",
-                        nearer,
-                        {"rater": name},
-                        ("score test, corrected over raters", p),
-                        counted,
-                    )
+            yield from _of_raters(given, every, tests, adjusted)
     if not given.named:
         yield Caution("many_raters")
+
+
+def winning_rate(p: Floats, tested: int) -> Estimate:
+    """Return the share of tested annotators against whom the judge wins; ``p``: (annotators,)."""
+    if tested < FEWEST_RATERS:
+        return missing("few_raters")
+    return plain(float((p < FALSE_DISCOVERIES).sum()) / tested, "share_of_raters")
+
+
+def _of_raters(
+    given: Rated, every: list[Wins], tests: list[Against], adjusted: Floats
+) -> Iterator[Row]:
+    """Yield the judge's share of wins against each annotator."""
+    for name, won, test, p in zip(given.names, every, tests, adjusted.tolist(), strict=True):
+        if not test.items:
+            continue
+        nearer = plain(test.judge, "too_few_units")
+        if np.isfinite(test.p):
+            nearer = advantage(given, [won])
+        yield Row(
+            "alt_wins",
+            nearer,
+            {"rater": name},
+            test=("score test, corrected over raters", p),
+            counts={"n": test.items, "human": test.human},
+        )
 
 
 def wins_against(given: Rated, rater: int, values: Floats | None) -> Wins:

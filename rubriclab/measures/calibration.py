@@ -1,5 +1,4 @@
-"""One arm and people's ratings in; whether the probabilities that a judge gives to scores come
-true, by order, out.
+"""Say whether the probabilities that a judge gives to scores come true, by order.
 
 Of any judge whose answers have probabilities. What comes true is what a person gave: of several
 raters each counts as a share. Ratings between two scores of the scale are left out.
@@ -77,7 +76,7 @@ def _of_calls(arm: Arm, item: Ints, values: Floats, reach: float | None = None) 
 
 
 def by_order(arm: Arm, kept: Ints, brier: Floats, loss: Floats) -> Iterator[Row]:
-    """Of the calls in each order that half of the items were asked in."""
+    """Yield rows about the calls in each order that half of the items were asked in."""
     order = arm.order[kept]
     asked = {code: order == code for code in np.unique(order).tolist()}
     least = ENOUGH * len(np.unique(arm.item[kept]))

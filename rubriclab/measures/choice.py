@@ -24,7 +24,12 @@ from rubriclab.stats.resample import DIRECT_LIMIT, Floats, Ints, by_content, dis
 # ---------------------------------------------------------------------------- the model of a choice
 MOST_PAIRS = 200_000
 """Pairs of calls beyond which only some of each item's are used, drawn at random."""
-ROUNDS, _FLAT, _RANK = 60, 1e-6, 1e-8
+ROUNDS = 60
+"""Newton steps: many more than a likelihood with a maximum needs."""
+_FLAT = 1e-6
+"""A curvature below this share of that at 0 is none: the answers follow the order strictly."""
+_RANK = 1e-8
+"""An eigenvalue below this share of the largest is 0."""
 Levels = dict[str, Ints]
 """Effect -> (orders, options): the level that each option has in each order; -1 where it has none.
 """
@@ -166,9 +171,9 @@ def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:
 
     kept = [effect for effect in levels if levels[effect].max(initial=0) > 0]
     for effect in [effect for effect in ("neighbour", "label") if effect in kept]:
-        others = [_coded(levels[other]) for other in kept if other != effect] + [own] * (
-            effect == "neighbour"
-        )
+        others = [_coded(levels[other]) for other in kept if other != effect]
+        if effect == "neighbour":
+            others.append(own)  # the option listed first has no neighbour
         if rank([*others, _coded(levels[effect])]) - rank(others) < int(levels[effect].max()):
             kept.remove(effect)
     position = [_coded(levels["position"])]

@@ -130,7 +130,7 @@ MEASURES = {
 }
 PASSES = {"judge_pass": "judge", "corrected_pass": "corrected"}
 MOST_SYSTEMS = 30
-"""Of more candidates (or criteria) than this no single one has a mean of its own."""
+"""With more candidates (or criteria) than this, no single one has a mean of its own."""
 
 
 @topic("corrected_means", axes=SCORED)

@@ -1,5 +1,6 @@
-"""Arms of one judge on several data sets in; whether it leans the same way on each of them out (Xu
-et al. v2, 5.1).
+"""Test whether a judge favours the same positions on each data set.
+
+Source: Xu et al. v2, section 5.1.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,4 @@
-"""One arm in; what must be read before its numbers out: replies without a score, one score only,
-few items that moved.
-"""
+"""Warn of what a reader must know first: lost replies, one score only, few items that moved."""
 
 from collections.abc import Iterator
 from typing import get_args

@@ -1,6 +1,4 @@
-"""Pairs and lists with a gold winner in; how often it is chosen, by where it stood, and what every
-order gains, out.
-"""
+"""Say how often a gold winner is chosen, by its position, and what asking in every order gains."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,7 +14,9 @@ from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.measures.pairs import Compared, compared
 from rubriclab.stats.resample import Bools, Ints
 
-DEFAULT, MAJORITY, STANDS = "one order", "majority of orders", "winner in every order"
+DEFAULT = "one order"
+MAJORITY = "majority of orders"
+STANDS = "winner in every order"
 """Protocols: the default order; the commonest winner over all orders; only winners that stand in
 every order.
 """

@@ -1,6 +1,4 @@
-"""Judges of pairs and lists on the same calls in; do they agree, what do they say together, who is
-consistent, out.
-"""
+"""Say whether judges of the same pairs or lists agree, what they vote, and who is consistent."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -30,7 +28,7 @@ MIN_JUDGES = 3
     per="run",
 )
 def judges(arms: Sequence[Arm]) -> Iterator[Row]:
-    """Of each group of arms that differ in their judge alone; the first judge is the baseline."""
+    """Yield rows for each group of arms that differ only in their judge; the first is the base."""
     for group in grouped(arms, lambda about: (about.dataset, *but_judge(about))):
         if len({arm.condition.judge for arm in group}) > 1:
             base, choices = side_by_side(group)

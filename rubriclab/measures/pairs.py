@@ -1,4 +1,6 @@
-"""Pairs and lists in; does the position decide who wins, out (Shi et al.: PC, PF, RS, error).
+"""Say whether the position decides who wins a pair or a list.
+
+Source: Shi et al. (PC, PF, RS, error).
 
 PC, PF and what is made of them count series: a comparison in every rotation of its candidates, one
 call each.
@@ -147,7 +149,7 @@ class Compared:
         )
 
     def sign_p(self, which: Bools) -> float:
-        """Of the exact test of PF = 0 over the series ``which``."""
+        """Return the p of the exact test of PF = 0 over the series ``which``."""
         net = sum_by(self.unit[which], stats.nets(self.series, self.p)[which], self.arm.units)
         return stats.sign_flip_p(net.round().astype(np.int64))
 

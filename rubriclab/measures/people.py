@@ -1,5 +1,4 @@
-"""Scores and people's ratings in; do they go together, and what do more calls and other orders add
-to it, out.
+"""Say how scores go with people's ratings, and what more calls and other orders add to that.
 
 An item counts with the mean of the scores that it has. Several criteria in one call: each by
 itself, and the mean over them (Xu et al. v2, Table 6). Strategies are compared at equal numbers of

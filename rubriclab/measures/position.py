@@ -168,8 +168,9 @@ def position_given_score(counts: Floats, exposure: Floats) -> Floats:
 
 
 def is_balanced(exposure: Floats) -> bool:
-    """Was every score at every position about equally often? ``exposure``: (scores, positions)
-    totals.
+    """Return whether every score was at every position about equally often.
+
+    ``exposure``: (scores, positions) totals.
 
     True when no cell is further from 1/n of the total than 4.5 standard errors of independent
     uniform orders: orders drawn afresh for each item pass, a short list of unbalanced orders shared
@@ -292,14 +293,15 @@ def v_without_noise(arm: Arm, chosen: Floats, pooled: Selection) -> Estimate:
 
 @once
 def one_order_each(arm: Arm) -> bool:
-    """Were most of the texts that were judged, judged in one order only?"""
+    """Return whether most of the judged texts were judged in one order only."""
     return judged_alone(arm.text[arm.item[arm.rows]], arm.order[arm.rows], arm.texts)[1]
 
 
 @once
 def shown_evenly(arm: Arm) -> bool:
-    """Did every score stand at every position about equally often? Repeats of an item's one order
-    are no other deal.
+    """Return whether every score was at every position about equally often.
+
+    Repeats of an item's one order do not count as other orders.
     """
     exposure = arm.exposure
     if one_order_each(arm):

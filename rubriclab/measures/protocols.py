@@ -1,5 +1,6 @@
-"""Arms of a run in; what averaging orders, a better order, a corrected call, or averaging forms
-gains at equal calls, out.
+"""Say what each method of combining calls gains at equal calls.
+
+Methods: averaging orders, a better order, a corrected call, averaging variants.
 
 A gain is how much closer a protocol's score is to the mean over all orders than as many calls in
 the default order: the difference of two root mean square distances, each without the noise of the
@@ -23,8 +24,12 @@ from rubriclab.stats import correlation, debias
 from rubriclab.stats.debias import Grid, grid_of, row_means
 from rubriclab.stats.resample import Bools, Floats, Ints, by_content, distinct, spread_out, sum_by
 
-AVERAGE, BEST, FORMS = "average of orders", "best order", "average of forms"
-CORRECTED, SHRUNK, BEYOND = "corrected call", "shrunk call", "corrected beyond shrinking"
+AVERAGE = "average of orders"
+BEST = "best order"
+FORMS = "average of forms"
+CORRECTED = "corrected call"
+SHRUNK = "shrunk call"
+BEYOND = "corrected beyond shrinking"
 """Protocols: a mean over orders; one order chosen; one call with its position divided out, one
 drawn towards the mean as that one is but with positions that all count alike, and the one against
 the other; a mean over variants of the prompt.
@@ -52,7 +57,7 @@ class Asked:
 
     @property
     def enough(self) -> bool:
-        """Are most items known well enough?"""
+        """Return whether most items are known well enough."""
         return bool(self.grid.usable.sum() >= ENOUGH * self.calls.items)
 
     @cached_property

@@ -31,10 +31,14 @@ from rubriclab.stats.resample import Bools, Floats, Ints, spread_out, sum_by
 # ----------------------------------------------------------------------------- rankings and winners
 SAME = 9
 """Mean scores that agree in so many decimals are ties: the rest is rounding."""
-DRAWS, PERMUTATIONS, FEW_CALLS, MOST_CALLS = 20, 199, 20_000, 200_000
-"""Draws of calls for the shares; exchanges of labels for the test; up to so many calls the test is
-of several draws, too; above so many, prompts drawn at random stand for all.
-"""
+DRAWS = 20
+"""Random sets of calls that shares are averaged over."""
+PERMUTATIONS = 199
+"""Random exchanges of an item's calls in the test: p has steps of .005."""
+FEW_CALLS = 20_000
+"""Up to this many calls, the test averages over several sets of calls too. Above, it takes long."""
+MOST_CALLS = 200_000
+"""Above this many calls, a random sample of prompts represents all: bounds the time."""
 
 
 def tau_b(a: Floats, b: Floats) -> Floats:
@@ -69,10 +73,11 @@ def winners(a: Floats, b: Floats) -> tuple[Bools, Bools, Bools]:
 
 
 class Changes(NamedTuple):
-    """Of each prompt, (prompts,) each, means over draws: does its one winner change between the
-    conditions (``changed``, where both have one: ``decided``), and between two sets of calls in the
-    same orders (``again``, ``again_decided``)? ``p``: of exchanging an item's calls between the
-    conditions; NaN where no order was asked twice.
+    """How often the winner of each prompt changes; (prompts,) each, means over draws.
+
+    changed: between the conditions, where both have one winner (``decided``).
+    again: between two sets of calls in the same orders, where both have one (``again_decided``).
+    p: of exchanging an item's calls between the conditions; NaN where no order was asked twice.
     """
 
     changed: Floats
@@ -114,10 +119,10 @@ class Side(NamedTuple):
 
 
 def winner_changes(a: Side, b: Side) -> Changes:
-    """As ``Changes`` says. Prompts and candidates are to be in an order that hangs on their content
-    alone.
+    """Return how often winners change between two conditions, and by chance alone.
 
-    The test deals an item's calls anew over the two conditions, within which nothing changes under
+    Prompts and candidates must be in an order that depends on their content alone. The test deals
+    an item's calls again over the two conditions, within which nothing changes under
     the null hypothesis (Pesarin and Salmaso 2010, Permutation Tests for Complex Data, section 1.9);
     the excess seen is ranked among them.
     """
@@ -161,8 +166,9 @@ Sets = list[list[Floats]]
 
 
 def _equal_sets(a: Side, b: Side, rng: np.random.Generator) -> Sets:
-    """Of either condition its one or two sets, all with as many calls of an item as the smallest;
-    as weights of a mean (prompts, candidates, calls of both), NaN where a set is empty.
+    """Return one or two sets of calls per condition, each with equally many calls of an item.
+
+    A set is given as weights of a mean (prompts, candidates, calls of both); NaN where it is empty.
     """
     sides = [side.halves(rng) for side in (a, b)]
     number = np.min([chosen.sum(axis=2) for sets in sides for chosen in sets], axis=0)[:, :, None]

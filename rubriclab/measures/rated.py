@@ -1,6 +1,4 @@
-"""An arm and people's ratings, or another judge's scores, in; both side by side, item by item,
-out.
-"""
+"""Match an arm with people's ratings, or with another judge's scores, item by item."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,7 +19,7 @@ SCORED: set[Reorder] = {"options", "criteria", "responses", "bare"}
 """The axes whose answers are scores, as ratings are."""
 MIN_UNITS = 8
 MOST_RATERS = 100
-"""Of more raters none is spoken of: the first, second, ... rating of an item are taken for raters.
+"""With more raters none is named: the first, second, ... rating of an item are taken for raters.
 """
 ENOUGH = 0.5
 """From this share of items on an order (a round of repeats) is one that items share."""
@@ -58,7 +56,7 @@ class Rated:
 
     @cached_property
     def comparable(self) -> bool:
-        """Are ratings on the judge's scale, so that points can be compared with points?"""
+        """Return whether ratings are on the judge's scale, so that points can be compared."""
         given, scale, step = self.ratings[np.isfinite(self.ratings)], self.arm.scores, self.arm.step
         return bool(((given <= scale[0] - step) | (given >= scale[-1] + step)).mean() <= OFF_SCALE)
 

@@ -1,4 +1,4 @@
-"""Scores under orders in; by how many points the order changes the mean and the single score out.
+"""Say by how many points the order changes the mean score and single scores.
 
 A single score changes with the order and with the judge's own noise; the same order asked twice
 tells them apart.

@@ -1,5 +1,6 @@
-"""A variant beside the judge's default in; what that form of the prompt does to scores out (Li et
-al., Tables 2 to 4).
+"""Say what a variant of the judge prompt does to scores, compared with the default.
+
+Source: Li et al., Tables 2 to 4.
 
 Differences are paired by item. Scores change from call to call in any case, so changed scores are
 set against those that change when the same form asks again.

@@ -1,5 +1,4 @@
-"""What a study asks in, what comes back out, as values: conditions, orderings, calls, replies, the
-table of judgments.
+"""Define what a study asks and what comes back: conditions, orderings, calls, replies, judgments.
 
 The table is what every number starts from, whether a run made it, a file brought it or the store
 kept it.
@@ -130,12 +129,12 @@ class Condition:
 
     @property
     def chooses(self) -> bool:
-        """Does a call choose between candidates' answers? Then it has a position and no score."""
+        """Return whether a call chooses between candidates: it has a position and no score then."""
         return self.reorder in ("pairs", "lists")
 
     @property
     def joint(self) -> bool:
-        """Does a call score several items: criteria of a text, or several answers?"""
+        """Return whether a call scores several items: criteria of a text, or several answers."""
         return self.reorder == "criteria" or (self.reorder == "responses" and self.positions > 1)
 
     @property

@@ -1,6 +1,4 @@
-"""Ordering strategies: options (or criteria) and a seed in, the orders that one item is shown in
-out.
-"""
+"""List the orders in which one item is shown, from options (or criteria), a strategy and a seed."""
 
 import hashlib
 import itertools

@@ -1,4 +1,4 @@
-"""Two numbers an item in; r, rho and tau-b out, each with its value without every unit in turn.
+"""Correlate two numbers per item: r, rho and tau-b, each with its value without every unit in turn.
 
 ``x``: an item's mean score, ``y``: its mean rating, (items,); ``unit``: (items,) 0..units-1, what
 is left out together. A correlation is NaN for fewer than two items or where a side never varies.
@@ -18,7 +18,9 @@ MOST_SUBSETS = 1_024
 """Up to this many subsets of calls the budget takes all of them, above it as many, drawn with a
 seed.
 """
-FEWEST_SUBSETS, MOST_MEANS, _AT_ONCE = 30, 500_000, 250_000
+FEWEST_SUBSETS = 30
+MOST_MEANS = 500_000
+_AT_ONCE = 250_000
 """Of many items fewer subsets are taken, so that there are MOST_MEANS means of an item, _AT_ONCE
 held together.
 """

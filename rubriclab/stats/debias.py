@@ -1,5 +1,4 @@
-"""Calls in; how far calls of one order, or of several, are from the mean over all, and calls
-without their position, out.
+"""Correct calls for their position, and measure how far a few orders are from the mean over all.
 
 With token probabilities, what a judge says is, up to a constant, the option's own probability times
 a prior of its position (PriDe: Zheng et al. 2024, Large Language Models Are Not Robust Multiple

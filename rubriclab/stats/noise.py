@@ -1,6 +1,4 @@
-"""Scores of items in; how far calls of one item lie apart, in different orders and in the same one,
-out.
-"""
+"""Measure how far calls of one item lie apart, in different orders and in the same one."""
 
 import numpy as np
 

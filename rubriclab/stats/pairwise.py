@@ -1,4 +1,4 @@
-"""Choices between candidates in: consistency, fairness, stability and votes of judges out.
+"""Classify choices between candidates: consistency, fairness, stability and votes of judges.
 
 Source: Shi et al., Judging the Judges, sections 2.2, 2.3, C and E, with the definitions that give
 its Table 2. A *series* is one comparison shown in p orders, each candidate first once; for p = 2
@@ -13,14 +13,19 @@ from scipy import special
 
 from rubriclab.stats.resample import Floats, Ints, crossed
 
-UNASKED, NOT_PARSED, NO_WINNER = -2, -1, 0
+UNASKED = -2
+NOT_PARSED = -1
+NO_WINNER = 0
+"""Codes of a choice that is not a position; NO_WINNER is a tie."""
 CLASSES = ("consistent", "primacy", "recency", "neutral", "unparsed")
 CONSISTENT, PRIMACY, RECENCY, NEUTRAL, LOST = range(5)
 """Classes of a series. Neutral exists only for p > 2: several winners, but the candidate shown
 first won exactly as often as without a preference.
 """
 _EXACT = 1 << 13
+"""Sign flips whose absolute sum is below this are counted exactly (4 times that for few units)."""
 _PATTERNS = 100_000
+"""Random sign patterns where neither the exact count nor the normal limit can be used."""
 
 
 class Series(NamedTuple):
@@ -162,8 +167,10 @@ class Parabola(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Where the points of a parabola come from: each one's cell and candidate of its set; of each
-    cell its set of candidates and its task.
+    """The points of a parabola.
+
+    cell, candidate: (points,) the cell of each, and its candidate in the cell's set.
+    set, task: (cells,) the set of candidates and the task of each cell.
     """
 
     cell: Ints
@@ -172,8 +179,10 @@ class Points(NamedTuple):
     task: Ints
 
 
-STUDIES, CELLS_DRAWN = 500, 5_000_000
-"""Studies in which consistency is dealt anew; fewer, at least 50, of more than 10,000 cells."""
+STUDIES = 500
+"""Random studies in which consistency has nothing to do with quality."""
+CELLS_DRAWN = 5_000_000
+"""Cells of all these studies together: with more than 10,000 cells there are fewer, at least 50."""
 
 
 def parabolas(

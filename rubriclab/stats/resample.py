@@ -1,4 +1,4 @@
-"""Per-unit sums in; resampled totals, groups of units and degrees of freedom out.
+"""Resample and group units, and say how many degrees of freedom their variance has.
 
 A *unit* is what the data hold independently: an item, a block or a prompt. Units are put in the
 order of their own numbers before anything is drawn, so that neither the order of rows nor any name
@@ -62,8 +62,9 @@ def bootstrap_sums(unit_sums: Floats, n_boot: int) -> Floats:
 
 
 def stretch(units: int, level: float) -> float:
-    """By how much errors drawn from ``units`` are too small: root(N / (N - 1)) t / z; NaN below
-    two.
+    """Return how much too small errors resampled from ``units`` are; NaN below two.
+
+    It is root(N / (N - 1)) t / z.
 
     Resampling N units has the variance (N - 1) / N of sampling them, and its quantiles are a normal
     curve's where Student's t on N - 1 is due (Hesterberg 2015, What Teachers Should Know About the
@@ -87,7 +88,9 @@ def in_groups(parts: list[Floats], groups: int, rng: np.random.Generator) -> lis
 
 
 def degrees_of_freedom(residual: Floats) -> float:
-    """Of the variance of ``residual`` (n,): at most n - 1, at least 3 (or n - 1).
+    """Return the degrees of freedom of the variance of ``residual`` (n,): n - 1 at most.
+
+    At least 3, or n - 1 if that is less.
 
     A variance of n values with excess kurtosis k has the variance 2 / (n - 1) + k / n relative to
     its square, a chi-square on d degrees of freedom 2 / d (Satterthwaite 1946): a variance made by

@@ -1,4 +1,4 @@
-"""Friedman's test and Holm's correction: numbers in, statistics and p-values out."""
+"""Test blocks by Friedman's chi-square, and correct several p-values by Holm's rule."""
 
 from typing import NamedTuple
 
