@@ -160,8 +160,9 @@ class Judgments:
         return kind in self.items and bool(self.items[kind].notna().any())
 
     def _shared(self, kind: str) -> tuple[Names, Ints]:
-        """(names, code of each item) by the values of a column within each data set; items without
-        one stand alone.
+        """Return names, and the code of each item, by a column's values within each data set.
+
+        Items without a value are on their own.
         """
         key = self.items["dataset"].astype(str) + "\0" + self.items[kind].astype(str)
         alone = self.items[kind].isna().to_numpy()
@@ -373,14 +374,21 @@ class Arm:
         seen = (self.counts if self.condition.joint else self.exposure).sum(axis=0) > 0
         return not bool((seen.sum(axis=1) > 1).any())
 
+    def lacking(self, otherwise: str) -> str:
+        """Return why there is no number about orders (a key of the reasons), or ``otherwise``."""
+        if not self.ok.any():
+            return "nothing_parsed"
+        return "single_order" if self.single_order else otherwise
+
     @property
     def texts(self) -> int:
+        """How many texts there are: what one call scores."""
         return int(self.text.max(initial=-1)) + 1
 
     @cached_property
     def answers(self) -> int:
-        """How many texts there are; an answer under several criteria, each in a call of its own,
-        counts once.
+        """How many answers there are; one under several criteria, each in a call of its own, counts
+        once.
         """
         apart = self.condition.reorder in ("options", "bare")
         return (
@@ -421,12 +429,13 @@ class Arm:
 
     @cached_property
     def made(self) -> dict[Any, Any]:
-        """What functions that are ``once`` an arm have returned of it."""
+        """What functions that run ``once`` per arm have returned."""
         return {}
 
     def controls(self) -> "list[Arm]":
-        """This arm, then the others of its setting, ``fixed`` ones first: where the same order may
-        stand twice.
+        """Return this arm, then the others of its setting, ``fixed`` ones first.
+
+        These may have asked the same order twice.
         """
         own = self.condition.setting
         others = [
@@ -435,8 +444,9 @@ class Arm:
         return [self, *sorted(others, key=lambda arm: arm.condition.strategy != "fixed")]
 
     def order_label(self, order: int) -> str:
-        """An order as files have it; what is unknown in it is left out. Of candidates: the ranks of
-        their names, from 1.
+        """Return an order as files have it, without what is unknown.
+
+        Candidates: the ranks of their names, from 1.
         """
         if not self.names:
             return order_text((self.shown[order] + 1).tolist())
@@ -533,14 +543,12 @@ class Arm:
 
 
 def label_of(score: float) -> float:
-    """A score as rows name it: whole ones as whole numbers."""
+    """Return a score as rows name it: whole ones as whole numbers."""
     return int(score) if float(score).is_integer() else score
 
 
 def once(work: Callable[[Arm], Made]) -> Callable[[Arm], Made]:
-    """``work`` computed once an arm, whichever topics ask for it: what several of them start
-    from.
-    """
+    """Compute ``work`` once per arm, whichever topics ask for it."""
 
     @wraps(work)
     def kept(arm: Arm) -> Made:
@@ -553,14 +561,15 @@ def once(work: Callable[[Arm], Made]) -> Callable[[Arm], Made]:
 
 
 def widest(arms: Iterable[Arm]) -> Arm:
-    """The arm with the most orders, of several the first: which one numbers of all of them are
-    about.
+    """Return the arm with the most orders, of several the first.
+
+    Numbers about several arms are stored under it.
     """
     return max(arms, key=lambda arm: (len(arm.shown), -arm.code))
 
 
 def grouped(arms: Iterable[Arm], key: Callable[[Condition], Any]) -> list[list[Arm]]:
-    """Arms whose conditions have the same ``key`` together, by the first of each."""
+    """Group arms whose conditions have the same ``key``, in the order of their first arms."""
     together: dict[Any, list[Arm]] = {}
     for arm in arms:
         together.setdefault(key(arm.condition), []).append(arm)

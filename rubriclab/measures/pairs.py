@@ -39,7 +39,7 @@ CHARTS = (
 )
 MOST_SHOWN = 10
 MOST_CELLS = 600
-"""More candidates, or cells of candidates and tasks, are not told one by one."""
+"""With more candidates, or cells of candidates and tasks, none has rows of its own."""
 
 
 @topic("pairs", axes={"pairs", "lists"}, charts=CHARTS)
@@ -58,10 +58,12 @@ def pairs(arm: Arm) -> Iterator[Row]:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """An arm's calls put together as series, and its series as cells: a set of candidates, or the
-    candidate beside the baseline that is in every comparison, under a task.
+    """An arm's calls as series, and its series as cells.
 
-    ``calls``: (series, p), the row of the call in which the j-th candidate of a circle stood first;
+    A cell is a set of candidates under a task; where a baseline is in every comparison, its other
+    candidate under a task.
+
+    ``calls``: (series, p), the row of the call in which the j-th candidate of a circle was first;
     repeats in turn. Of each series, (series,): ``item``; ``unit``; ``parsed`` in every order;
     ``consistent``; ``net``, 1 recency, -1 primacy; ``winner`` of every order by the rank of its
     name, p for a tie in all, -1 for neither; ``won`` (series, p), 1 for that candidate, 1/p each of
@@ -100,13 +102,11 @@ class Compared:
         return common.pop() if len(common) == 1 else None
 
     def set_name(self, code: int) -> str:
-        """The candidate beside the baseline, or all of a set."""
+        """Return the candidate that is compared with the baseline, or all of a set."""
         names = self.sets[code]
-        return (
-            "|".join(name for name in names if name != self.baseline)
-            if len(names) == 2
-            else "|".join(names)
-        )
+        if len(names) == 2:
+            names = tuple(name for name in names if name != self.baseline)
+        return "|".join(names)
 
     @cached_property
     def count(self) -> Floats:
@@ -131,8 +131,9 @@ class Compared:
         return self.share(self.consistent, which & self.parsed)
 
     def pf(self, which: Bools) -> Estimate:
-        """Mean over cells of (recency - primacy) / series, those that were not parsed included (Shi
-        et al.'s formula).
+        """Return the mean over cells of (recency - primacy) / series, unparsed ones included.
+
+        Source: Shi et al.
         """
         if not which.any():
             return missing("nothing_parsed")
@@ -197,7 +198,7 @@ def compared(arm: Arm) -> Compared:
 
 
 def but_judge(about: Condition) -> tuple[object, ...]:
-    """What conditions share that differ in their judge and data set alone."""
+    """Return what conditions share that differ only in their judge and data set."""
     return about.reorder, about.positions, about.strategy, about.variant_key
 
 
@@ -219,8 +220,9 @@ def series_of(arm: Arm) -> Ints:
 
 
 def rates(made: Compared) -> Iterator[Row]:
-    """PC, PF and error with the paper's spreads over cells; PF with the exact sign test of its
-    inconsistent series; the share of each class among all series.
+    """Yield PC, PF and error with the paper's spreads over cells, and the share of each class.
+
+    PF has the exact sign test of its inconsistent series.
     """
     counts = {"n": int(made.parsed.sum()), "series": len(made.item)}
     why = "nothing_parsed" if len(made.item) else "no_two_orders"

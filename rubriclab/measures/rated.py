@@ -31,10 +31,11 @@ OFF_SCALE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Rated:
-    """``ratings``: (items, raters) of ``names``, NaN where there is none; ``named``: are raters the
-    people themselves?
+    """An arm's scores next to ratings of the same items.
 
-    ``human``: (items,) mean rating; ``mean``: (items,) mean score, NaN without one.
+    names: of the raters; ``named``: these are the people themselves.
+    ratings: (items, raters) NaN where there is none.
+    human: (items,) mean rating. ``mean``: (items,) mean score, NaN without one.
     """
 
     arm: Arm
@@ -51,7 +52,7 @@ class Rated:
 
     @cached_property
     def several(self) -> Bools:
-        """(items,): have two people rated it, or more?"""
+        """(items,): whether two people or more rated it."""
         return np.asarray(np.isfinite(self.ratings).sum(axis=1) > 1)
 
     @cached_property
@@ -101,7 +102,7 @@ def means(arm: Arm) -> Floats:
 
 @once
 def rated(arm: Arm) -> Rated | None:
-    """None where no item of the arm has a rating."""
+    """Return the arm with people's ratings; None where no item has one."""
     given: list[dict[str, float]] = [
         {
             str(rater): float(ratings[rater])
@@ -152,13 +153,13 @@ def rounds(arm: Arm) -> Floats:
 
 
 def beside(arm: Arm, other: Arm) -> Rated:
-    """The other judge's mean scores in the room of people's ratings."""
+    """Return the arm with the other judge's mean scores instead of people's ratings."""
     theirs = other.of_run(means(other))[arm.item_code]
     return Rated(arm, (other.condition.judge,), True, theirs[:, None], theirs, means(arm))
 
 
 def few_rated(people: Rated) -> Iterator[Caution]:
-    """Too few units that people rated, one rater only, another scale."""
+    """Yield cautions: too few units that people rated, one rater only, another scale."""
     units = len(people.units(people.paired)[1])
     if units < MIN_UNITS:
         yield Caution("few_rated", of={"units": units, "needed": MIN_UNITS})
