@@ -57,8 +57,9 @@ class Answers:
 
 
 def from_arms(arms: Sequence[Arm]) -> Answers:
-    """The calls of one judge, data set and variant: its arms, which differ in their ordering
-    strategy alone.
+    """Return the calls of one judge, data set and variant.
+
+    Its arms differ only in their ordering strategy.
 
     Arms of random orders take part only where no others show an item in two orders. Where an arm
     shows every option at every position equally often, its orders answer, and calls of other arms
@@ -120,8 +121,9 @@ def _orders_of(arms: Sequence[Arm]) -> set[tuple[int, ...]]:
 
 
 def calls_of(arm: Arm) -> tuple[Ints, Ints, Ints]:
-    """(item of the run, order, code (calls, k)) of each call; of several items scored in one: the
-    first of them.
+    """Return the item of the run, the order, and the code (calls, k) of each call.
+
+    The item is the first one where a call scores several.
 
     k = 1 of options and candidates, else the criteria or answers that a call scores.
     """
@@ -149,8 +151,9 @@ def line(orders: Ints) -> Floats:
 
 
 def turn(orders: Ints) -> Floats:
-    """(m,): 1 where each option is followed by the next higher one (cyclically), -1 by the next
-    lower one, else 0.
+    """(m,): 1 where each option is followed by the next higher one (cyclically).
+
+    -1 where by the next lower one, else 0.
     """
     n = orders.shape[1]
     if n == 2:
@@ -162,8 +165,9 @@ def turn(orders: Ints) -> Floats:
 # ---------------------------------------------------------------------------------------- the cells
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Each item in each order it was asked in, sorted by content alone: nothing hangs on names or
-    on the order of rows.
+    """Each item in each order it was asked in, sorted by content alone.
+
+    Nothing depends on names or on the order of rows.
 
     An answer is a vector (n,): 1 at the option chosen (1/n each for a tie); or what n criteria got,
     in points. Of each cell: ``item``, ``shown`` (cells, n), ``count`` of parsed calls, their
@@ -218,15 +222,17 @@ class Cells:
 
     @cached_property
     def share(self) -> Floats:
-        """(items, n): mean answer at each position; every order counts once, however often it was
-        asked.
+        """(items, n): mean answer at each position.
+
+        Every order counts once, however often it was asked.
         """
         return self.by_item(self.at_position(self.mean)) / self.orders[:, None]
 
     @cached_property
     def lean(self) -> Floats:
-        """(items, n): share of each position less what the item's own scores give there without an
-        order effect.
+        """(items, n): share of each position minus what the item's own scores give there.
+
+        The latter is what it would be without an order effect.
 
         For criteria: the score at a position less the criterion's own mean, in points. 0 of a
         constant judge, whatever was not parsed. Of drawn orders it is what all orders would give; a
@@ -260,8 +266,7 @@ class Cells:
 
     @cached_property
     def lean_of_criteria(self) -> Floats:
-        """(items, n, n): each criterion's (first) score at each position less its own mean, in
-        points.
+        """(items, n, n): each criterion's (first) score at each position minus its mean, in points.
 
         The mean over criteria is ``lean``: here what two criteria do against each other does not
         cancel.
@@ -397,8 +402,9 @@ def fingerprints(columns: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def sorted_items(item: Ints, mark: NDArray[np.uint64], unit: Ints) -> tuple[Ints, Ints]:
-    """(item of each call, unit of each item): the items that have a call, sorted by a hash of all
-    their calls.
+    """Return the item of each call and the unit of each item.
+
+    Items that have a call are sorted by a hash of all their calls.
 
     Equal hashes are equal contents, and items of equal content are exchangeable.
     """
@@ -414,8 +420,9 @@ def sorted_items(item: Ints, mark: NDArray[np.uint64], unit: Ints) -> tuple[Ints
 def _agreements(
     cell: Ints, code: Ints, count: Ints, item: Ints, items: int, levels: int
 ) -> tuple[Floats, Floats]:
-    """Share of columns of ``code`` that are equal in two calls: (cells,) of one cell, (items,) of
-    two orders.
+    """Return how often two calls give the same: (cells,) in one cell, (items,) in two orders.
+
+    It is the share of columns of ``code`` that are equal.
 
     Every order, and every pair of orders, of an item counts once.
     """
@@ -440,9 +447,10 @@ def _agreements(
 def _between_requests(
     item: Ints, request: Ints, cell: Ints, code: Ints, cell_item: Ints, cross: Floats, levels: int
 ) -> Floats:
-    """``cross`` of calls that did not share a request, as calls of one order never do: what all
-    answers of a request share would pass for agreement of its orders. Where an item has one request
-    alone it stays.
+    """Return ``cross`` of calls that did not share a request.
+
+    Calls of one order never share one, and what all answers of a request share would look like
+    agreement of its orders. Where an item has one request alone its ``cross`` stays.
     """
     most = int(request.max(initial=0)) + 1
     sent, own = np.unique(item * most + request, return_inverse=True)
@@ -460,8 +468,9 @@ def _between_requests(
 
 
 def _calls_to_deal(item: Ints, count: Ints, items: int) -> Ints:
-    """(items,): how many calls of an order are averaged and dealt, as many in each order, or the
-    deals are not fair.
+    """(items,): how many calls of an order are averaged and dealt.
+
+    As many in each order, or the deals are not fair.
 
     Of the numbers k, the one with most k x (orders asked at least k times - 1): every order twice
     gives 2, a balanced set beside ten more calls of the default order gives 1, and an order that
@@ -475,7 +484,8 @@ def _calls_to_deal(item: Ints, count: Ints, items: int) -> Ints:
 
 
 def _picked(cell: Ints, number: Ints) -> Ints:
-    """Indexes of ``number`` (cells,) calls of each cell, drawn at random where it has more;
+    """Return indexes of ``number`` (cells,) calls of each cell, at random where it has more.
+
     ``cell`` is sorted.
     """
     row = np.lexsort((np.random.default_rng([SEED, 1]).random(len(cell)), cell))

@@ -125,8 +125,9 @@ class Reach:
 def _bounded(
     low: float, high: float, moves: Floats, still: float, most: float, level: float
 ) -> tuple[float, float]:
-    """At least -+ ``most`` times Clopper and Pearson's bounds of how many units moved, where fewer
-    than FEW_MOVED did.
+    """Return ends that are at least -+ ``most`` times Clopper and Pearson's bounds.
+
+    The bounds are about how many units moved; they apply where fewer than FEW_MOVED did.
 
     ``moves``: (units,); those of at most ``still`` are none.
     """
@@ -354,7 +355,9 @@ def ratio(
     *,
     none: str = "nothing_parsed",
 ) -> Estimate:
-    """sum(top) / sum(bottom) over units (units,), linearised; units without a bottom say nothing.
+    """Return sum(top) / sum(bottom) over units (units,), linearised.
+
+    Units without a bottom say nothing.
 
     ``rule``: made from what each unit moved, top / mean(bottom); Student's with that where None.
     """
@@ -377,8 +380,9 @@ def mean_over(
     *,
     none: str = "nothing_parsed",
 ) -> Estimate:
-    """The mean of ``values`` (n,) without NaN; ``unit``: (n,) an index into ``names``. ``rule`` as
-    of ``ratio``.
+    """Return the mean of ``values`` (n,) without NaN.
+
+    ``unit``: (n,) an index into ``names``. ``rule``: see ``ratio``.
     """
     known = np.isfinite(values)
     top, count = (sum_by(unit[known], part, len(names)) for part in (values[known], known[known]))
@@ -394,8 +398,9 @@ def share_of(
     balanced: bool = False,
     none: str = "nothing_parsed",
 ) -> Estimate:
-    """The share of ``hits`` among ``trials``, (n,) each; ``unit``: (n,) an index into ``names``;
-    ``balanced`` as there.
+    """Return the share of ``hits`` among ``trials``, (n,) each.
+
+    ``unit``: (n,) an index into ``names``; ``balanced``: see ``Wilson``.
     """
     successes, count = (
         sum_by(unit, part, len(names)) for part in (np.where(trials, hits, 0.0), trials)
@@ -411,7 +416,7 @@ def share(
     balanced: bool = False,
     none: str = "nothing_parsed",
 ) -> Estimate:
-    """Successes over trials, (units,) each, by Wilson's rule; ``balanced`` as there."""
+    """Return successes over trials, (units,) each, by Wilson's rule; ``balanced``: see there."""
     alone = bool((trials <= 1).all() and np.isin(successes, (0.0, 1.0)).all())
 
     def by_few(part: Floats) -> bool:
@@ -433,7 +438,7 @@ def t_p(e: Estimate) -> float:
 
 
 def weighted(constant: float, parts: Sequence[tuple[float, Estimate]]) -> Estimate:
-    """constant + sum of weight x share, of shares of the same units, its ends made of theirs.
+    """Return constant + sum of weight x share, for shares of the same units, with ends from theirs.
 
     Distances to the ends that lower (raise) the sum are added in squares, correlated as the units'
     influence is (MOVER: Zou and Donner 2008, Construction of Confidence Limits about Effect
@@ -469,8 +474,9 @@ def jackknife(
     light: bool = False,
     none: str = "undefined",
 ) -> list[Estimate]:
-    """Statistics (m,) of sums over units, with delete-one influence (Efron and Tibshirani 1993,
-    chapter 11).
+    """Return statistics (m,) of sums over units, with delete-one influence.
+
+    Source: Efron and Tibshirani 1993, chapter 11.
 
     ``parts``: arrays (units, ...) that add up; ``statistic`` takes their sums, or those without
     each unit at once, and gives (..., m). ``known``: (units,), does the unit bear on them?
@@ -498,7 +504,7 @@ def left_out(
     light: bool = False,
     none: str = "undefined",
 ) -> Estimate:
-    """A statistic with its values ``without`` each unit (units,), as ``jackknife`` makes it."""
+    """Return a statistic with its values ``without`` each unit (units,), as in ``jackknife``."""
     n = len(unit)
     if not np.isfinite(value):
         return missing(none, unit)

@@ -38,8 +38,9 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, eq=False)
 class Judgments:
-    """A run's judgments, read with one choice of units: ``auto``, ``item``, ``block`` or
-    ``prompt``.
+    """A run's judgments, read with one choice of units.
+
+    ``auto``, ``item``, ``block`` or ``prompt``.
 
     Raises LabError where a named choice is missing from the items.
     """
@@ -91,8 +92,9 @@ class Judgments:
 
     @cached_property
     def arms(self) -> "tuple[Arm, ...]":
-        """One a condition, in the conditions' order; conditions without a judgment have an empty
-        one.
+        """One arm per condition, in the conditions' order.
+
+        Conditions without a judgment have an empty one.
         """
         rows, probabilities = self.table.rows, self.table.probabilities
         condition = rows["condition"].to_numpy()
@@ -117,8 +119,9 @@ class Judgments:
 
     @cached_property
     def text_of_item(self) -> Ints:
-        """(items,): the first item of what one call scores together: the block, or the call; else
-        the item itself.
+        """(items,): the first item of what one call scores together.
+
+        The block, or the call; else the item itself.
 
         Answers that are scored together are the same ones in every call: a batch.
         """
@@ -175,8 +178,9 @@ class Judgments:
         return names[present], code
 
     def _hashes(self, items: pd.DataFrame) -> Names:
-        """(items,): a name of each item by itself, from its text where that is known, else from its
-        data set and id.
+        """(items,): a name of each item by itself.
+
+        From its text where that is known, else from its data set and id.
         """
         names = items["dataset"].astype(str) + "\0" + items["item_id"].astype(str)
         if "unit_text" in items:
@@ -312,22 +316,19 @@ class Arm:
 
     @property
     def listed(self) -> int:
-        """How many things an order puts in their positions: scores, criteria, answers or
-        candidates.
-        """
+        """How many things an order lists: scores, criteria, answers or candidates."""
         return len(self.names) or self.positions
 
     @cached_property
     def rows(self) -> Ints | slice:
-        """An index of the parsed judgments; a slice of all where all are parsed, which copies
-        nothing.
-        """
+        """An index of the parsed judgments; a slice where all are parsed, which copies nothing."""
         return slice(None) if bool(self.ok.all()) else np.flatnonzero(self.ok)
 
     @cached_property
     def counts(self) -> Floats:
-        """(items, listed, positions): how often an option was chosen, or a criterion scored, at a
-        position; no ties.
+        """(items, listed, positions): how often an option was chosen at a position; no ties.
+
+        For criteria: how often each was scored there.
         """
         what = (
             self.target[self.item]
@@ -346,8 +347,9 @@ class Arm:
 
     @cached_property
     def exposure(self) -> Floats:
-        """(items, listed, positions): how often an option stood at a position, in all calls that
-        reached the judge.
+        """(items, listed, positions): how often an option was at a position.
+
+        In all calls that reached the judge.
         """
         seen = (self.status != Status.ERROR) & (self.shown[self.order, 0] >= 0)
         kept = slice(None) if bool(seen.all()) else np.flatnonzero(seen)
@@ -387,8 +389,9 @@ class Arm:
 
     @cached_property
     def answers(self) -> int:
-        """How many answers there are; one under several criteria, each in a call of its own, counts
-        once.
+        """How many answers there are.
+
+        One under several criteria, each in a call of its own, counts once.
         """
         apart = self.condition.reorder in ("options", "bare")
         return (
@@ -740,8 +743,9 @@ def _position(condition: Condition, orders: Orders, order: Ints, score: Ints, ta
 
 
 def batch_table(order: Ints, position: Ints, slot: Ints, orderings: int, k: int) -> Ints:
-    """(orderings, k): the slot at each position, from rows (order, position, slot); -1 where not
-    all k are known.
+    """(orderings, k): the slot at each position, from rows (order, position, slot).
+
+    -1 where not all k are known.
     """
     table = np.full((orderings, k), -1, dtype=np.int64)
     known = (position >= 0) & (position < k) & (slot >= 0) & (slot < k)
@@ -751,8 +755,9 @@ def batch_table(order: Ints, position: Ints, slot: Ints, orderings: int, k: int)
 
 
 def candidate_table(orderings: list[Ordering], k: int) -> tuple[Ints, NDArray[Any]]:
-    """(orderings, k): the rank of the name at each position, -1 for an order of other than k names;
-    (orderings,) names.
+    """Return (orderings, k) the rank of the name at each position, and (orderings,) the names.
+
+    -1 for an order of other than k names.
     """
     table, sets = (
         np.full((len(orderings), k), -1, dtype=np.int64),
@@ -768,13 +773,14 @@ def candidate_table(orderings: list[Ordering], k: int) -> tuple[Ints, NDArray[An
 
 
 def by_shown(shown: Ints) -> Ints:
-    """(orders,): the orders sorted by what they show, so that no number hangs on their codes."""
+    """(orders,): the orders sorted by what they show, so that no number depends on their codes."""
     return np.lexsort(shown.T[::-1])
 
 
 def shown_table(orderings: list[Ordering], names: tuple[Any, ...], positions: int) -> Ints:
-    """(orderings, positions): the index in ``names`` of what stands where; a row of -1 for an order
-    of other things.
+    """(orderings, positions): the index in ``names`` of what is at each position.
+
+    A row of -1 for an order of other things.
     """
     rank: dict[Any, int] = {name: k for k, name in enumerate(names)} | {
         str(name): k for k, name in enumerate(names)
@@ -788,8 +794,9 @@ def shown_table(orderings: list[Ordering], names: tuple[Any, ...], positions: in
 
 
 def score_index(values: Floats, scores: Floats) -> Ints:
-    """The index of each value among the ascending ``scores``; -1 for NaN and what is not on the
-    scale.
+    """Return the index of each value among the ascending ``scores``.
+
+    -1 for NaN and for what is not on the scale.
     """
     if not len(scores):
         return np.full(len(values), -1, dtype=np.int64)

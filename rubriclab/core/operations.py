@@ -183,8 +183,7 @@ def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[
 
 
 def same_rules(made: Any, what: str, again: str) -> None:
-    """Raise LabError where something was made under other rules than those that decide verdicts
-    now.
+    """Raise LabError where something was made under other rules than those of this version.
 
     ``what``: the thing, as the subject of a sentence; ``again``: how it is made again.
     """

@@ -180,9 +180,7 @@ class FormCards(Cards):
         return 3
 
     def sums(self, seats: Ints, dealt: Ints) -> Floats:
-        """(deals, groups, 3): difference of the item's mean, its square, and squared difference of
-        its shares of scores.
-        """
+        """(deals, groups, 3): mean difference, its square, and squared difference of shares."""
         other = np.append(self.contrast[:, 0], 0)[seats]
         value = np.pad(self.value, ((0, 1), (0, 0)))
         score = np.append(self.score, 0)

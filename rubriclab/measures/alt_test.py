@@ -43,8 +43,10 @@ round: 0 or 1, or a mean over an item's calls.
 
 
 class Against(NamedTuple):
-    """The judge against one annotator. ``p``: one-sided, of human - judge >= epsilon, NaN of too
-    few units; ``paper``: by the paper's own test.
+    """The judge against one annotator.
+
+    p: one-sided, of human - judge >= epsilon; NaN with too few units. ``paper``: by the paper's
+    test.
     """
 
     items: int
@@ -56,8 +58,9 @@ class Against(NamedTuple):
 
 
 def wins(values: Floats, ratings: Floats, rater: int) -> Wins:
-    """(judge, human) wins of ``values`` (items, k) against one rater of ``ratings`` (items,
-    annotators), (items, k).
+    """Return (judge, human) wins against one rater, (items, k) each.
+
+    ``values``: (items, k); ``ratings``: (items, annotators).
 
     Nearness to the other annotators is minus the root mean square distance; of two categories that
     is the share of equal ones, the paper's score for names.
@@ -77,7 +80,7 @@ def wins(values: Floats, ratings: Floats, rater: int) -> Wins:
 
 
 def against(won: Wins, unit: Ints, epsilon: float) -> Against:
-    """The test against one annotator; ``unit`` (items,): what counts as one.
+    """Test against one annotator; ``unit``: (items,) what counts as one.
 
     Tango's score test (1998, Equivalence Test and Confidence Interval for the Difference in
     Proportions for the Paired-Sample Design, equation 5) of P(annotator alone nearer) - P(judge
@@ -109,7 +112,7 @@ def against(won: Wins, unit: Ints, epsilon: float) -> Against:
 
 
 def _effective(items: Floats, lost: Floats, gained: Floats) -> tuple[float, float]:
-    """How many independent items the units (units,) are worth, and degrees of freedom.
+    """Return how many independent items the units (units,) are worth, and degrees of freedom.
 
     Where no unit differs from another each counts as one. A variance that few clusters make has
     fewer degrees of freedom than they are many.
@@ -127,7 +130,10 @@ def _effective(items: Floats, lost: Floats, gained: Floats) -> tuple[float, floa
 
 
 def _tango(lost: float, gained: float, n: float, delta: float) -> float:
-    """The score statistic of (lost - gained) / n against ``delta``; its variance under the null."""
+    """Return the score statistic of (lost - gained) / n against ``delta``.
+
+    Its variance is the one under the null.
+    """
     a, c = 2.0 * n, -gained * delta * (1.0 - delta)
     b = -lost - gained + (2.0 * n - lost + gained) * delta
     share = (np.sqrt(max(b * b - 4.0 * a * c, 0.0)) - b) / (2.0 * a)
@@ -151,7 +157,10 @@ def _paper(d: Floats, epsilon: float) -> float:
 
 
 def benjamini_yekutieli(p_values: Floats) -> Floats:
-    """Adjusted p-values (Benjamini and Yekutieli 2001), in the given order; NaN is not counted."""
+    """Return adjusted p-values (Benjamini and Yekutieli 2001) in the given order.
+
+    NaN is not counted.
+    """
     from scipy import stats as library
 
     adjusted, known = np.full(len(p_values), np.nan), np.isfinite(p_values)
@@ -240,8 +249,9 @@ def _of_raters(
 
 
 def wins_against(given: Rated, rater: int, values: Floats | None) -> Wins:
-    """The judge against one rater: of one number an item, or of single calls where that is None
-    (mean over calls).
+    """Return wins of the judge against one rater.
+
+    By one number per item, or by single calls where that is None (mean over calls).
     """
     arm, ratings = given.arm, np.where(given.several[:, None], given.ratings, np.nan)
     if values is not None:
@@ -255,8 +265,9 @@ def wins_against(given: Rated, rater: int, values: Floats | None) -> Wins:
 
 
 def advantage(given: Rated, every: list[Wins]) -> Estimate:
-    """Mean over raters of the judge's share of wins, without each unit in turn; Wilson's interval
-    at that error.
+    """Return the mean over raters of the judge's share of wins.
+
+    Without each unit in turn; Wilson's interval at that error.
     """
     if not every:
         return missing("few_raters")

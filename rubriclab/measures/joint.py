@@ -34,22 +34,24 @@ _TINY = 1e-9
 
 
 def position_means(sums: Floats, counts: Floats) -> Floats:
-    """Mean score at each position, (..., criteria, positions); NaN where a criterion was never
-    shown.
+    """Return the mean score at each position, (..., criteria, positions).
+
+    NaN where a criterion was never shown.
     """
     return np.asarray(np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), np.nan))
 
 
 def position_shifts(sums: Floats, counts: Floats) -> Floats:
-    """Mean at a position less the criterion's mean over all calls, (..., criteria, positions)."""
+    """Return the mean at a position minus the criterion's mean, (..., criteria, positions)."""
     n = counts.sum(axis=-1)
     overall = np.where(n > 0, sums.sum(axis=-1) / np.where(n > 0, n, 1.0), np.nan)
     return np.asarray(position_means(sums, counts) - overall[..., None])
 
 
 def delta_pos(sums: Floats, counts: Floats) -> Floats:
-    """Best less worst position mean, (criteria,): the paper's Delta Pos; NaN below two
-    positions.
+    """Return the best minus the worst position mean, (criteria,): the paper's Delta Pos.
+
+    NaN below two positions.
     """
     mean, several = position_means(sums, counts), (counts > 0).sum(axis=-1) >= 2
     apart = np.fmax.reduce(mean, axis=-1) - np.fmin.reduce(mean, axis=-1)  # these leave NaN out
@@ -79,8 +81,9 @@ def carryover(
     texts: int,
     criteria: int,
 ) -> Carryover | None:
-    """Effect of the criterion scored just before, all successors pooled; None where the orders
-    cannot tell it.
+    """Return the effect of the criterion scored just before, all successors pooled.
+
+    None where the orders cannot separate it.
 
     Rows are scores; ``before``: the criterion one position earlier, ``criteria`` at the first
     position. Least squares of the score on text x criterion, position and predecessor, the first
@@ -110,8 +113,9 @@ def carryover(
 def _predecessors(
     unit: Ints, slot: Ints, before: Ints, score: Floats, units: int, criteria: int
 ) -> tuple[Floats, Floats, Floats] | None:
-    """(effects, inverse of their normal equations, each unit's part of these (units, criteria));
-    None where they lose their rank.
+    """Return effects, the inverse of their normal equations, and each unit's part of these.
+
+    Parts: (units, criteria). None where the predecessors lose their rank.
 
     A row's regressors are two indicators, its slot and its predecessor if any. Taken out: the units
     (a text under a criterion), then the slots.

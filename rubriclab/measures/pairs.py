@@ -258,8 +258,9 @@ def rates(made: Compared) -> Iterator[Row]:
 
 
 def first_advantage(made: Compared) -> Row:
-    """Wins of the first position less wins of the last: what the candidates are worth cancels over
-    a series.
+    """Return wins of the first position minus wins of the last.
+
+    What the candidates are worth cancels over a series.
 
     Where every comparison was asked in one order, drawn at random, it cancels over comparisons: of
     a set of two it is P(a wins | shown first) - P(a wins | shown last).
@@ -288,8 +289,9 @@ def first_advantage(made: Compared) -> Row:
 
 
 def first_wins(arm: Arm) -> Floats:
-    """(calls,): what the first of two candidates won: the soft preference where there is one, else
-    1, 0, or 1/2 of a tie.
+    """(calls,): what the first of two candidates won.
+
+    The soft preference where there is one, else 1, 0, or 1/2 for a tie.
     """
     hard = np.select([arm.position == 0, arm.position == 1], [1.0, 0.0], 0.5)
     return np.where(np.isfinite(arm.expected), arm.expected, hard)
@@ -302,8 +304,9 @@ def sets_of(arm: Arm) -> tuple[Ints, list[list[str]]]:
 
 
 def standardised(arm: Arm, won: Floats) -> Floats:
-    """(calls,): values whose mean over a set's calls is that of its two orders' means, and whose
-    spread is that mean's.
+    """(calls,): values with the mean and the spread that a mean over two orders has.
+
+    Over a set's calls.
 
     Direct standardisation to orders shown equally often, linearised; sets that were not shown at
     least twice in either order keep their own values, as do lists.
@@ -323,8 +326,9 @@ def standardised(arm: Arm, won: Floats) -> Floats:
 
 
 def win_rates_by_position(made: Compared) -> Iterator[Row]:
-    """Of pairs shown in one order each, drawn at random: how often a candidate wins where it is
-    first, and where second.
+    """Yield how often a candidate wins where it is first, and where it is second.
+
+    For pairs that were shown in one random order each.
     """
     arm, (code, sets) = made.arm, sets_of(made.arm)
     names = sorted({name for members in sets for name in members})
@@ -347,9 +351,7 @@ def win_rates_by_position(made: Compared) -> Iterator[Row]:
 
 
 def stability(arm: Arm) -> Iterator[Row]:
-    """Repetition stability: of each comparison in one order asked again, the share of its commonest
-    choice.
-    """
+    """Yield repetition stability: the share of the commonest choice when an order is repeated."""
     query, code = np.unique(arm.item * len(arm.shown) + arm.order, return_inverse=True)
     again, sd = stats.stability(code, arm.position + 1, len(query), arm.positions)
     known = np.isfinite(again)
@@ -362,8 +364,9 @@ def stability(arm: Arm) -> Iterator[Row]:
 
 
 def win_rates(made: Compared) -> Iterator[Row]:
-    """Overall win rate of each candidate over its series: (wins in all orders + (ties +
-    inconsistent) / p) / series.
+    """Yield the overall win rate of each candidate over its series.
+
+    (wins in all orders + (ties + inconsistent) / p) / series.
     """
     code, names = pd.factorize(
         np.array([name for members in made.sets for name in members], dtype=object), sort=True
@@ -382,8 +385,9 @@ def win_rates(made: Compared) -> Iterator[Row]:
 
 
 def cells(made: Compared) -> Iterator[Row]:
-    """PC and PF by task, by candidate and by both; the sign test of each task's PF = 0, by Holm
-    over tasks.
+    """Yield PC and PF by task, by candidate and by both.
+
+    With the sign test of each task's PF = 0, by Holm over tasks.
     """
     if not made.parsed.any():
         return
@@ -424,8 +428,7 @@ def _cell(made: Compared, which: Bools, of: dict[str, str]) -> tuple[Row, Row]:
 
 
 def parabolas(made: Compared) -> Iterator[Row]:
-    """PC and PF of cells against overall win rates, each cell's quality gap, and the parabola
-    through them.
+    """Yield PC and PF of cells by win rate, their quality gaps, and the parabola through them.
 
     A pair is a point by its candidate beside the baseline (else the first by name); of a list each
     candidate is one.

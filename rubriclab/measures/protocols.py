@@ -67,8 +67,9 @@ class Asked:
 
     @cached_property
     def rounds(self) -> Floats:
-        """(rounds, items, columns): scores, one round of repeats after the other; NaN where there
-        is none.
+        """(rounds, items, columns): scores, one round of repeats after the other.
+
+        NaN where there is none.
         """
         calls, shape = self.calls, self.grid.count.shape
         cells = calls.item * shape[1] + self.column

@@ -73,16 +73,18 @@ class Rated:
         rule: Rule = BY_Z,
         none: str = "constant_side",
     ) -> Estimate:
-        """A correlation of mean scores with mean ratings over the items ``which``; ``none``: why
-        there is none.
+        """Return a correlation of mean scores with mean ratings over the items ``which``.
+
+        ``none``: why there is none.
         """
         unit, names = self.units(which)
         made = statistic(self.mean[which], self.human[which], unit, len(names))
         return left_out(*made, names, rule, none=none)
 
     def targets(self, which: Ints) -> Iterator[tuple[str, Ints]]:
-        """(criterion, its items among ``which``) where one call scores several criteria; else ("",
-        all).
+        """Yield (criterion, its items among ``which``) where one call scores several criteria.
+
+        Else ("", all).
         """
         if self.arm.condition.reorder != "criteria":
             yield "", which
@@ -136,8 +138,9 @@ def rated(arm: Arm) -> Rated | None:
 
 @once
 def rounds(arm: Arm) -> Floats:
-    """(rounds, items, K): scores by order, one round of repeats after the other, of those in which
-    ENOUGH cells were asked (else the first); by call where no orders are shared.
+    """(rounds, items, K): scores by order, one round of repeats after the other.
+
+    Rounds in which ENOUGH cells were asked (else the first); by call where no orders are shared.
     """
     orders = len(arm.shown)
     cell = arm.item * orders + arm.order

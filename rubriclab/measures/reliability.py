@@ -46,8 +46,9 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """``variances``: (1 + units, 4) in squared points, of all units and then without each (of very
-    many: groups of them).
+    """Variance components of all units, and without each.
+
+    variances: (1 + units, 4) in squared points; very many units are left out in groups.
 
     NaN for a part that is not told apart: of noise, where no order was asked twice, it is in item x
     order; of orders of their own for every item, in that too. ``repeats``: second calls of an item
@@ -59,8 +60,10 @@ class Components:
 
     @property
     def shares(self) -> Floats:
-        """(4,): of the total variance. A part below 0 counts as 0, in the total too, so they add up
-        to 1 (Brennan 2001, Generalizability Theory, section 3.4).
+        """(4,): of the total variance, adding up to 1.
+
+        A part below 0 counts as 0, in the total too (Brennan 2001, Generalizability Theory, section
+        3.4).
         """
         known = np.maximum(self.variances[0], 0.0)
         total = float(np.nansum(known))
@@ -74,8 +77,9 @@ class Components:
         return _ends(share, self.shares[[part]], level)
 
     def _parts(self, calls: Ints, one_order: bool, raw: bool) -> tuple[Floats, Floats]:
-        """(1 + units, 1), (1 + units, calls): variance of items, and of what makes the mean of so
-        many calls err.
+        """Return the variance of items, and of what makes the mean of k calls err.
+
+        (1 + units, 1) and (1 + units, calls).
         """
         known = self.variances if raw else np.maximum(self.variances[:1], 0.0)
         stays = np.nansum(known[:, 1:3], axis=1)[:, None]
@@ -83,8 +87,7 @@ class Components:
         return known[:, :1], stays + noise / calls if one_order else (stays + noise) / calls
 
     def dependability(self, calls: Ints, *, one_order: bool = False) -> Floats:
-        """(calls,): item / (item + error): the share of the variance of a mean of so many calls
-        that is the items'.
+        """(calls,): item / (item + error), the items' share of the variance of a mean of k calls.
 
         Of calls in different orders, or all in one: what an order does to all items errs too, since
         the score itself counts (index of dependability: Brennan and Kane 1977, An Index of
@@ -221,8 +224,9 @@ def _variances(halves: Floats, *, several: bool, nested: bool) -> Floats:
 
 
 def _grouped(unit: Ints, parts: Floats, item: Ints) -> tuple[Ints, int]:
-    """(unit of each item from 0 without gaps, how many): very many are put into groups, by their
-    content alone.
+    """Return the unit of each item from 0 without gaps, and how many there are.
+
+    Very many units are put into groups, by their content alone.
     """
     present, unit = distinct(unit)
     if len(present) <= DIRECT_LIMIT:
@@ -232,8 +236,9 @@ def _grouped(unit: Ints, parts: Floats, item: Ints) -> tuple[Ints, int]:
 
 
 def _pairs(sums: Floats) -> Floats:
-    """(..., 2) from sums (..., 4) of 1, square, mean, mean^2: half the squared differences of all
-    pairs, and the pairs.
+    """(..., 2): half the squared differences of all pairs, and the number of pairs.
+
+    ``sums``: (..., 4) of 1, square, mean, mean^2.
     """
     count, square, mean, squared = np.moveaxis(sums, -1, 0)
     return np.stack(
@@ -388,8 +393,10 @@ def _of_all(
 
 
 def calls_needed(calls: Pooled, made: Components, one_order: bool, why: str) -> Estimate:
-    """The fewest calls whose mean reaches TARGET; from where the upper end of dependability does to
-    where the lower one does: MOST_CALLS where that is nowhere up to there.
+    """Return the fewest calls whose mean reaches TARGET.
+
+    From where the upper end of dependability reaches it to where the lower one does; MOST_CALLS
+    where that is later.
     """
     every = np.arange(1, MOST_CALLS + 1)
 

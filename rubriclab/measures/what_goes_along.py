@@ -36,9 +36,10 @@ class Model(NamedTuple):
 
 
 class Stepwise(NamedTuple):
-    """``n`` cells; the ``chosen`` model; ``without``: the model without each variable that was
-    kept; ``dropped``: the others. No model (``chosen`` None) where cells are fewer than parameters
-    + 2 or the outcome never varies.
+    """The result of stepwise selection over ``n`` cells.
+
+    chosen: None where cells are fewer than parameters + 2 or the outcome never varies.
+    without: the model without each variable that was kept. ``dropped``: the other variables.
     """
 
     n: int
@@ -48,7 +49,7 @@ class Stepwise(NamedTuple):
 
 
 def stepwise(y: Floats, variables: Mapping[str, Floats | Ints]) -> Stepwise:
-    """From all variables, the one that lowers AIC most is removed or added until none does.
+    """Remove or add the variable that lowers AIC most, from all variables on, until none does.
 
     ``y``: (cells,). ``variables``: name -> (cells,), integers are categories, floats numbers; a
     variable enters and leaves whole. Cells with a NaN are left out, and so are variables that take

@@ -41,8 +41,9 @@ _FLAT = 1e-9
 
 # ---------------------------------------------------------------------------------------- contrasts
 class OrderCells(NamedTuple):
-    """Each text in each order that it was judged in, (cells,) each: ``text``, ``order``, ``mean``
-    score.
+    """The mean score of each text in each order that it was judged in.
+
+    text, order, mean: (cells,) each.
     """
 
     text: Ints
@@ -51,7 +52,7 @@ class OrderCells(NamedTuple):
 
 
 def order_cells(text: Ints, order: Ints, value: Floats, orders: int) -> OrderCells:
-    """The cells of calls (calls,); ``orders``: how many there are."""
+    """Return the cells of calls (calls,); ``orders``: how many there are."""
     present, cell = distinct(text * orders + order)
     return OrderCells(
         present // orders, present % orders, np.bincount(cell, value) / np.bincount(cell)
@@ -71,8 +72,9 @@ class Contrast(NamedTuple):
 
 
 def within_texts(cells: OrderCells, direction: Floats, texts: int, span: float) -> Contrast | None:
-    """Score against ``direction`` (orders,), centred within each text; every order of a text counts
-    once.
+    """Return the contrast of scores along ``direction`` (orders,), centred within each text.
+
+    Every order of a text counts once.
 
     top = mean of c y, bottom = mean of c^2 / 2 over a text's orders: a line's end-to-end
     difference, or forward less backward mean. ``span``: of the scale. None where no text was judged
@@ -277,8 +279,9 @@ def _by_position(
     between: bool,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Normal equations of the score on the points shown at all positions, (groups, n) and (groups,
-    n, n).
+    """Return the normal equations of the score on the points shown at each position.
+
+    (groups, n) and (groups, n, n).
     """
     x = centred(item, shows[order], alone, between)
     y = centred(item, value[:, None], alone, between)
@@ -316,8 +319,9 @@ def ends(chosen: Floats, valued: Floats) -> Floats:
 
 
 def _ends_of_positions(scores: Floats) -> Callable[[Floats, Floats], Floats]:
-    """Return a comparison of the two ends of a sum of pulls: high scores where the pull is strong,
-    minus the reverse.
+    """Return a function that compares the two ends of a sum of pulls.
+
+    High scores where the pull is strong, minus the reverse.
     """
     apart = scores - scores[::-1]
 

@@ -72,7 +72,7 @@ def classify(position: Ints) -> Series:
 
 
 def nets(series: Series, p: int) -> Ints:
-    """What each series adds to the test of PF = 0; above 0 leans to recency.
+    """Return what each series adds to the test of PF = 0; above 0 leans to recency.
 
     p = 2: recency less primacy. p > 2: decided - p x orders won by the first, whose mean is 0 for a
     judge without a preference whatever its noise; classes are not (with p = 3 a coin gives 8
@@ -84,8 +84,9 @@ def nets(series: Series, p: int) -> Ints:
 
 
 def sign_flip_p(net: Ints) -> float:
-    """Exact two-sided p of "no lean to either side" by flipping the signs of whole units, (units,)
-    integers.
+    """Return the exact two-sided p of "no lean to either side", by flipping signs of whole units.
+
+    ``net``: (units,) integers.
 
     Under the null a unit is as likely to lean by +d as by -d, so what is inside a unit may depend
     on each other in any way. With one inconsistent pair a unit it is the ordinary sign test. In
@@ -114,9 +115,11 @@ def sign_flip_p(net: Ints) -> float:
 
 
 def stability(query: Ints, position: Ints, queries: int, p: int) -> tuple[Floats, Floats]:
-    """(repetition stability (Shi et al., equation 1): the share of its commonest choice; the
-    standard deviation of "equals the commonest") of each query, (queries,), NaN where it was asked
-    once; ``query``: code of a comparison in one order.
+    """Return the repetition stability of each query, and its standard deviation, (queries,) each.
+
+    Stability is the share of the commonest choice (Shi et al., equation 1); the standard deviation
+    is of "equals the commonest". NaN where a query was asked once. ``query``: code of a comparison
+    in one order.
 
     A reply that was not parsed never counts as a choice but stays in the denominator. The sd has
     ddof 1.
@@ -142,7 +145,7 @@ class Votes(NamedTuple):
 
 
 def votes(choices: Ints, p: int) -> Votes:
-    """Majority vote and disagreement (Shi et al., C.2) of choices (instances, judges)."""
+    """Return majority vote and disagreement of choices (instances, judges) (Shi et al., C.2)."""
     counts = np.stack([(choices == k).sum(axis=1) for k in range(p + 1)], axis=1)
     top, judges = counts.max(axis=1), counts.sum(axis=1)
     sole = ((counts == top[:, None]).sum(axis=1) == 1) & (judges > 0)
@@ -188,8 +191,7 @@ CELLS_DRAWN = 5_000_000
 def parabolas(
     consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points
 ) -> tuple[Parabola, Parabola]:
-    """PC, and PF, against the overall win rate, each held against cells whose consistency was dealt
-    anew.
+    """Fit PC, and PF, on the overall win rate, and compare with cells of random consistency.
 
     ``consistent``, ``parsed``, ``pf`` (cells,): series, and PF; ``won`` (cells, p): consistent wins
     of each candidate and 1/p of each tie and inconsistent series. An inconsistent series counts as
@@ -227,8 +229,9 @@ def parabolas(
 def _unrelated(
     consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points
 ) -> tuple[Floats, Floats, Floats]:
-    """Win rates, PC and PF of points (studies, points) where consistency has nothing to do with
-    quality.
+    """Draw win rates, PC and PF of points where consistency has nothing to do with quality.
+
+    (studies, points) each.
 
     PC and PF of each cell are dealt to other cells, whole sets and whole tasks at a time where
     every set meets every task; who wins a consistent series stays with the cell, drawn anew from a

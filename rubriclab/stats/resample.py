@@ -24,8 +24,9 @@ MIN_RESAMPLED = 10
 
 
 def by_content(parts: Floats) -> Ints:
-    """An order of the rows of ``parts`` (units, ...) that depends on their rounded numbers alone,
-    (units,).
+    """Return an order of the rows of ``parts`` (units, ...) that depends on their numbers alone.
+
+    Numbers are rounded first.
 
     By a hash of each row: equal rows are equal contents, whatever their names. The scale keeps
     simple fractions away from the edges of rounding.
@@ -41,7 +42,7 @@ def by_content(parts: Floats) -> Ints:
 
 
 def bootstrap_sums(unit_sums: Floats, n_boot: int) -> Floats:
-    """Resampled totals (n_boot, k) of per-unit sums (units, k).
+    """Return resampled totals (n_boot, k) of per-unit sums (units, k).
 
     More than DIRECT_LIMIT units are first summed in GROUPS random groups, which are resampled in
     their stead: the same variance to first order at a bounded cost (Politis, Romano and Wolf 1999,
@@ -77,8 +78,9 @@ def stretch(units: int, level: float) -> float:
 
 
 def in_groups(parts: list[Floats], groups: int, rng: np.random.Generator) -> list[Floats]:
-    """``parts`` (units, ...) summed over so many random groups of units, the same for all; as they
-    are where there are no more units.
+    """Return ``parts`` (units, ...) summed over random groups of units, the same for all parts.
+
+    They stay as they are where there are no more units than groups.
     """
     units = len(parts[0])
     if units <= groups:
@@ -139,8 +141,9 @@ def t_ends(influence: Floats, level: float, *, lengthened: bool = True) -> tuple
 
 
 def sum_by(code: Ints, values: Floats | Ints | Bools, n: int) -> Floats:
-    """Sums of ``values`` (rows, ...) within each code 0..n-1, (n, ...); column by column in memory,
-    which sums of rows like.
+    """Return sums of ``values`` (rows, ...) within each code 0..n-1, (n, ...).
+
+    They lie column by column in memory, which makes later sums of rows fast.
     """
     if values.ndim == 1:
         return np.asarray(np.bincount(code, weights=values, minlength=n), dtype=np.float64)
@@ -151,8 +154,9 @@ def sum_by(code: Ints, values: Floats | Ints | Bools, n: int) -> Floats:
 
 
 def distinct(codes: Ints, size: int | None = None) -> tuple[Ints, Ints]:
-    """(the codes that occur, from 0, ascending; each entry's rank among them), by counting where a
-    table is not too large.
+    """Return the codes that occur, ascending, and each entry's rank among them.
+
+    By counting where a table is not too large.
 
     ``size``: one more than the largest code can be, where it is known.
     """
@@ -169,8 +173,9 @@ def distinct(codes: Ints, size: int | None = None) -> tuple[Ints, Ints]:
 
 
 def rank_within(code: Ints, *by: NDArray[Any]) -> Ints:
-    """(rows,): which of the rows of its code each is, from 0, sorted by the last of ``by``, then
-    the one before.
+    """(rows,): which of the rows of its code each is, from 0.
+
+    Sorted by the last of ``by``, then the one before.
     """
     row = np.lexsort((*by, code))
     rank = np.empty(len(code), dtype=np.int64)
@@ -179,8 +184,9 @@ def rank_within(code: Ints, *by: NDArray[Any]) -> Ints:
 
 
 def spread_out(code: Ints, n: int, by: NDArray[Any], values: NDArray[Any]) -> Floats:
-    """(n, most): the ``values`` of the rows of each code 0..n-1, sorted by ``by``; NaN where there
-    are no more.
+    """(n, most): the ``values`` of the rows of each code 0..n-1, sorted by ``by``.
+
+    NaN where a code has fewer rows.
     """
     rank = rank_within(code, by)
     table = np.full((n, int(rank.max(initial=0)) + 1), np.nan)
@@ -189,8 +195,9 @@ def spread_out(code: Ints, n: int, by: NDArray[Any], values: NDArray[Any]) -> Fl
 
 
 def crossed(*codes_and_sizes: Ints | int, weights: Floats | None = None) -> Floats:
-    """Counts, or sums of ``weights``, over crossed codes: crossed(a, n_a, b, n_b) -> (n_a, n_b), by
-    columns as ``sum_by``.
+    """Return counts, or sums of ``weights``, over crossed codes.
+
+    crossed(a, n_a, b, n_b) -> (n_a, n_b), in memory by columns as in ``sum_by``.
     """
     codes, sizes = codes_and_sizes[-2::-2], [int(size) for size in codes_and_sizes[::-2]]
     flat = np.asarray(codes[0], dtype=np.int64)
