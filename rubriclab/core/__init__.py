@@ -1,1 +1,1 @@
-"""Judgments in, rows out: arms, estimates with intervals, topics, verdicts, contrasts."""
+"""Compute what can be said of a run: arms, estimates, topics, verdicts and their differences."""

@@ -1,6 +1,4 @@
-"""Calls of one judge in; what each order did to each item out: cells (item x order), leans,
-contrasts, agreements.
-"""
+"""Tabulate what each order did to each item: cells (item x order), leans, contrasts, agreements."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +14,9 @@ from rubriclab.core.judgments import Arm, widest
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
 FLAT = 1e-9
+"""A difference below this is rounding error."""
 SEED = 20240607
+"""Start of all random numbers here: the same calls always give the same p."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,52 +57,63 @@ class Answers:
 
 
 def from_arms(arms: Sequence[Arm]) -> Answers:
-    """The calls of one judge, data set and variant: its arms, which differ in their ordering
-    strategy alone.
+    """Return the calls of one judge, data set and variant.
+
+    Its arms differ only in their ordering strategy.
 
     Arms of random orders take part only where no others show an item in two orders. Where an arm
     shows every option at every position equally often, its orders answer, and calls of other arms
     in these orders add to them.
     """
-    fixed = [arm for arm in arms if not arm.condition.drawn]
-    drawn = [arm for arm in arms if arm.condition.drawn]
-    chosen = drawn if drawn and len(_orders_of(fixed)) < 2 else fixed
+    chosen = _arms_that_answer(arms)
     calls = [calls_of(arm) for arm in chosen]
     starts = np.cumsum([0, *(len(arm.shown) for arm in chosen[:-1])])
     item = np.concatenate([part[0] for part in calls])
     order = np.concatenate([part[1] + start for part, start in zip(calls, starts, strict=True)])
     code = np.concatenate([part[2] for part in calls])
     orders = np.concatenate([arm.shown for arm in chosen])
-    sent = [len(chosen) * arm.repeat.astype(np.int64) + k for k, arm in enumerate(chosen)]
-    wanted = orders[:, 0] >= 0
-    if full := _orders_of(
-        [arm for arm in chosen if not arm.condition.drawn and is_full(arm.shown)]
-    ):
-        wanted = np.array([tuple(row) in full for row in orders.tolist()])
-    kept, run = wanted[order], chosen[0].run
+    kept = _wanted_orders(chosen, orders)[order]
+
+    run, arm = chosen[0].run, widest(chosen)
+    about = arm.condition
     items, item = distinct(item[kept], len(run.items))
     units, unit = distinct(run.unit_of_item[items], len(run.unit_names))
-    arm = widest(chosen)
-    about, points = (
-        arm.condition,
-        np.arange(arm.positions + 1.0) if arm.condition.chooses else arm.scores,
-    )
+    request = None
+    if about.packed:
+        # A request holds one call of each packed item, so a repeat of an arm tells it from others.
+        sent = [len(chosen) * arm.repeat.astype(np.int64) + k for k, arm in enumerate(chosen)]
+        request = np.concatenate(sent)[kept]
     return Answers(
-        item,
-        order[kept],
-        code[kept],
-        orders,
-        unit,
-        points,
-        about.drawn,
-        about.joint,
-        arm.code,
-        about.chooses,
-        run.unit_names[units],
-        np.concatenate(sent)[kept] if about.packed else None,
+        item=item,
+        order=order[kept],
+        code=code[kept],
+        orders=orders,
+        unit=unit,
+        points=np.arange(arm.positions + 1.0) if about.chooses else arm.scores,
+        drawn=about.drawn,
+        criteria=about.joint,
+        condition=arm.code,
+        choices=about.chooses,
+        names=run.unit_names[units],
+        request=request,
         interchangeable=about.reorder == "responses",
         unsure=constraint_reason(chosen),
     )
+
+
+def _arms_that_answer(arms: Sequence[Arm]) -> list[Arm]:
+    """Return the arms of set orders; those of random ones if set orders are fewer than two."""
+    fixed = [arm for arm in arms if not arm.condition.drawn]
+    drawn = [arm for arm in arms if arm.condition.drawn]
+    return drawn if drawn and len(_orders_of(fixed)) < 2 else fixed
+
+
+def _wanted_orders(arms: Sequence[Arm], orders: Ints) -> Bools:
+    """(orders,): the known ones; if some arms are balanced by themselves, their orders alone."""
+    full = _orders_of([arm for arm in arms if not arm.condition.drawn and is_full(arm.shown)])
+    if full:
+        return np.array([tuple(row) in full for row in orders.tolist()])
+    return np.asarray(orders[:, 0] >= 0)
 
 
 def _orders_of(arms: Sequence[Arm]) -> set[tuple[int, ...]]:
@@ -110,8 +121,9 @@ def _orders_of(arms: Sequence[Arm]) -> set[tuple[int, ...]]:
 
 
 def calls_of(arm: Arm) -> tuple[Ints, Ints, Ints]:
-    """(item of the run, order, code (calls, k)) of each call; of several items scored in one: the
-    first of them.
+    """Return the item of the run, the order, and the code (calls, k) of each call.
+
+    The item is the first one where a call scores several.
 
     k = 1 of options and candidates, else the criteria or answers that a call scores.
     """
@@ -124,7 +136,7 @@ def calls_of(arm: Arm) -> tuple[Ints, Ints, Ints]:
 
 
 def is_full(orders: Ints) -> bool:
-    """Does each option stand at each position equally often over ``orders`` (m, n)?"""
+    """Return whether each option is at each position equally often in ``orders`` (m, n)."""
     counts = np.stack([(orders == option).sum(axis=0) for option in range(orders.shape[1])])
     return bool(len(orders) and (counts * orders.shape[1] == len(orders)).all())
 
@@ -139,8 +151,9 @@ def line(orders: Ints) -> Floats:
 
 
 def turn(orders: Ints) -> Floats:
-    """(m,): 1 where each option is followed by the next higher one (cyclically), -1 by the next
-    lower one, else 0.
+    """(m,): 1 where each option is followed by the next higher one (cyclically).
+
+    -1 where by the next lower one, else 0.
     """
     n = orders.shape[1]
     if n == 2:
@@ -152,8 +165,9 @@ def turn(orders: Ints) -> Floats:
 # ---------------------------------------------------------------------------------------- the cells
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Each item in each order it was asked in, sorted by content alone: nothing hangs on names or
-    on the order of rows.
+    """Each item in each order it was asked in, sorted by content alone.
+
+    Nothing depends on names or on the order of rows.
 
     An answer is a vector (n,): 1 at the option chosen (1/n each for a tie); or what n criteria got,
     in points. Of each cell: ``item``, ``shown`` (cells, n), ``count`` of parsed calls, their
@@ -199,9 +213,7 @@ class Cells:
 
     @cached_property
     def one_order_an_item(self) -> bool:
-        """Orders drawn at random, and each item asked in one of them: only items can be held
-        against each other.
-        """
+        """Return whether each item was asked in one random order: then only items can differ."""
         return self.drawn and self.items > 1 and bool((self.orders == 1).all())
 
     def at_position(self, answers: Floats) -> Floats:
@@ -210,15 +222,17 @@ class Cells:
 
     @cached_property
     def share(self) -> Floats:
-        """(items, n): mean answer at each position; every order counts once, however often it was
-        asked.
+        """(items, n): mean answer at each position.
+
+        Every order counts once, however often it was asked.
         """
         return self.by_item(self.at_position(self.mean)) / self.orders[:, None]
 
     @cached_property
     def lean(self) -> Floats:
-        """(items, n): share of each position less what the item's own scores give there without an
-        order effect.
+        """(items, n): share of each position minus what the item's own scores give there.
+
+        The latter is what it would be without an order effect.
 
         For criteria: the score at a position less the criterion's own mean, in points. 0 of a
         constant judge, whatever was not parsed. Of drawn orders it is what all orders would give; a
@@ -247,15 +261,12 @@ class Cells:
 
     @property
     def by_criterion(self) -> bool:
-        """Is each column of the answers about a criterion of its own, in orders that an item was
-        asked in several of?
-        """
+        """Return whether each column of the answers is a criterion, in several orders per item."""
         return self.criteria and not self.interchangeable and not self.one_order_an_item
 
     @cached_property
     def lean_of_criteria(self) -> Floats:
-        """(items, n, n): each criterion's (first) score at each position less its own mean, in
-        points.
+        """(items, n, n): each criterion's (first) score at each position minus its mean, in points.
 
         The mean over criteria is ``lean``: here what two criteria do against each other does not
         cancel.
@@ -303,65 +314,74 @@ class Cells:
 
 
 def cells(answers: Answers) -> Cells:
-    """The cells of the parsed calls, in an order that hangs on content alone."""
+    """Return the cells of the parsed calls, in an order that depends on their content alone."""
     shown, rank = np.unique(answers.orders, axis=0, return_inverse=True)
+    rank = rank.ravel()
     parsed = answers.parsed
-    order, code = rank.ravel()[answers.order[parsed]], answers.code[parsed]
-    asked = _calls_sent(answers.item * len(shown) + rank.ravel()[answers.order])[parsed]
+    order, code = rank[answers.order[parsed]], answers.code[parsed]
+    asked = _calls_sent(answers.item * len(shown) + rank[answers.order])[parsed]
     mark = fingerprints(np.column_stack([order, code]))
     item, unit = sorted_items(answers.item[parsed], mark, answers.unit)
     row = np.lexsort((mark, item * len(shown) + order))
     item, order, code, asked = item[row], order[row], code[row], asked[row]
-    fresh = (np.diff(item, prepend=-1) != 0) | (np.diff(order, prepend=-1) != 0)
-    cell, cell_item = np.cumsum(fresh) - 1, item[fresh]
+
+    starts_cell = (np.diff(item, prepend=-1) != 0) | (np.diff(order, prepend=-1) != 0)
+    cell, cell_item = np.cumsum(starts_cell) - 1, item[starts_cell]
     count = np.bincount(cell, minlength=len(cell_item))
-    n = shown.shape[1]
-
-    def means(calls: Ints | slice, number: Ints) -> Floats:
-        if answers.criteria:
-            columns = [
-                np.bincount(cell[calls], answers.points[column[calls]], len(number))
-                for column in code.T
-            ]
-            return np.asarray(np.stack(columns, axis=1) / number[:, None])
-        given = crossed(cell[calls], len(number), code[calls, 0], n + answers.choices)
-        return np.asarray(
-            (given[:, :n] + given[:, n:].sum(axis=1, keepdims=True) / n) / number[:, None]
-        )
-
-    mean = means(slice(None), count)
+    mean = _mean_answers(answers, cell, code, count)
     same, cross = _agreements(cell, code, count, cell_item, len(unit), len(answers.points))
     if answers.request is not None:
         request = answers.request[parsed][row]
         cross = _between_requests(
             item, request, cell, code[:, 0], cell_item, cross, len(answers.points)
         )
+
     number = _calls_to_deal(cell_item, count, len(unit))[cell_item]
     kept = count >= number
-    dealt = mean if (count[kept] == number[kept]).all() else means(_picked(cell, number), number)
-    weights = (
-        np.full(n, 1 / n)
-        if answers.criteria
-        else np.zeros(n)
-        if answers.choices
-        else answers.points
-    )
+    dealt = mean
+    if (count[kept] != number[kept]).any():
+        picked = _picked(cell, number)
+        dealt = _mean_answers(answers, cell[picked], code[picked], number)
     return Cells(
-        cell_item,
-        shown[order[fresh]],
-        count,
-        mean,
-        same,
-        kept,
-        dealt,
-        unit,
-        cross,
-        weights,
-        answers.drawn,
-        answers.criteria,
-        asked[fresh],
-        answers.interchangeable,
+        item=cell_item,
+        shown=shown[order[starts_cell]],
+        count=count,
+        mean=mean,
+        same=same,
+        kept=kept,
+        dealt=dealt,
+        unit=unit,
+        cross=cross,
+        weights=_weights(answers),
+        drawn=answers.drawn,
+        criteria=answers.criteria,
+        asked=asked[starts_cell],
+        interchangeable=answers.interchangeable,
     )
+
+
+def _mean_answers(answers: Answers, cell: Ints, code: Ints, number: Ints) -> Floats:
+    """(cells, n): the mean answer of calls; ``number``: (cells,) how many calls each cell has.
+
+    Options: how often each was chosen, a tie 1/n of each. Criteria: their points.
+    """
+    n = answers.orders.shape[1]
+    if answers.criteria:
+        columns = [np.bincount(cell, answers.points[column], len(number)) for column in code.T]
+        return np.asarray(np.stack(columns, axis=1) / number[:, None])
+    given = crossed(cell, len(number), code[:, 0], n + answers.choices)
+    tied = given[:, n:].sum(axis=1, keepdims=True)
+    return np.asarray((given[:, :n] + tied / n) / number[:, None])
+
+
+def _weights(answers: Answers) -> Floats:
+    """(n,): score = answer . weights, in points; choices have no score."""
+    n = answers.orders.shape[1]
+    if answers.criteria:
+        return np.full(n, 1 / n)
+    if answers.choices:
+        return np.zeros(n)
+    return answers.points
 
 
 def _calls_sent(cell: Ints) -> Ints:
@@ -382,8 +402,9 @@ def fingerprints(columns: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def sorted_items(item: Ints, mark: NDArray[np.uint64], unit: Ints) -> tuple[Ints, Ints]:
-    """(item of each call, unit of each item): the items that have a call, sorted by a hash of all
-    their calls.
+    """Return the item of each call and the unit of each item.
+
+    Items that have a call are sorted by a hash of all their calls.
 
     Equal hashes are equal contents, and items of equal content are exchangeable.
     """
@@ -399,8 +420,9 @@ def sorted_items(item: Ints, mark: NDArray[np.uint64], unit: Ints) -> tuple[Ints
 def _agreements(
     cell: Ints, code: Ints, count: Ints, item: Ints, items: int, levels: int
 ) -> tuple[Floats, Floats]:
-    """Share of columns of ``code`` that are equal in two calls: (cells,) of one cell, (items,) of
-    two orders.
+    """Return how often two calls give the same: (cells,) in one cell, (items,) in two orders.
+
+    It is the share of columns of ``code`` that are equal.
 
     Every order, and every pair of orders, of an item counts once.
     """
@@ -425,9 +447,10 @@ def _agreements(
 def _between_requests(
     item: Ints, request: Ints, cell: Ints, code: Ints, cell_item: Ints, cross: Floats, levels: int
 ) -> Floats:
-    """``cross`` of calls that did not share a request, as calls of one order never do: what all
-    answers of a request share would pass for agreement of its orders. Where an item has one request
-    alone it stays.
+    """Return ``cross`` of calls that did not share a request.
+
+    Calls of one order never share one, and what all answers of a request share would look like
+    agreement of its orders. Where an item has one request alone its ``cross`` stays.
     """
     most = int(request.max(initial=0)) + 1
     sent, own = np.unique(item * most + request, return_inverse=True)
@@ -445,8 +468,9 @@ def _between_requests(
 
 
 def _calls_to_deal(item: Ints, count: Ints, items: int) -> Ints:
-    """(items,): how many calls of an order are averaged and dealt, as many in each order, or the
-    deals are not fair.
+    """(items,): how many calls of an order are averaged and dealt.
+
+    As many in each order, or the deals are not fair.
 
     Of the numbers k, the one with most k x (orders asked at least k times - 1): every order twice
     gives 2, a balanced set beside ten more calls of the default order gives 1, and an order that
@@ -460,7 +484,8 @@ def _calls_to_deal(item: Ints, count: Ints, items: int) -> Ints:
 
 
 def _picked(cell: Ints, number: Ints) -> Ints:
-    """Indexes of ``number`` (cells,) calls of each cell, drawn at random where it has more;
+    """Return indexes of ``number`` (cells,) calls of each cell, at random where it has more.
+
     ``cell`` is sorted.
     """
     row = np.lexsort((np.random.default_rng([SEED, 1]).random(len(cell)), cell))

@@ -1,5 +1,6 @@
-"""One judge's calls about the same items in two runs in; did its level, order effect or noise
-change, out.
+"""Decide whether a judge changed between two runs: in level, order effect or noise.
+
+Both runs hold its calls about the same items.
 
 Sharp null: nothing changed, so what a unit was answered in the two runs can be exchanged.
 Exchanging it for units at random gives a gate that is exact at any number of units (sign flips;
@@ -24,7 +25,7 @@ from rubriclab.stats.resample import Floats, sum_by
 from rubriclab.stats.tests import holm
 
 WEIGHTS = {"level": 1 / 3, "lean": 1 / 6, "contrast": 1 / 6, "noise": 1 / 3}
-"""Of the 5%, what each direction of the gate may use."""
+"""The share of the 5% that each direction of the gate may use."""
 QUESTIONS = ("level", "order", "noise")
 
 

@@ -1,5 +1,4 @@
-"""Sums over units in, estimates out: one number with what each independent unit adds to it, and the
-rule of its interval.
+"""Keep one number together with what each unit adds to its error, and the rule of its interval.
 
 Intervals, contrasts and sizes all come from these; no verdict does (``core/verdict.py`` alone
 decides). Each rule was kept because simulated studies asked for it, and says where; the fewest
@@ -22,22 +21,24 @@ from rubriclab.stats.resample import Bools, Floats, Ints, degrees_of_freedom, ha
 
 Units = NDArray[Any]
 DRAWS = 20_000
+"""Random draws for simultaneous levels: the level is then right to about .002."""
 FLAT = 1e-12
+"""A size below this is rounding error."""
 FEW_MOVED = 6
-"""Below so many units that moved, an exact bound is used beside the spread that they make."""
+"""If fewer units moved, the interval is at least an exact bound: their spread says too little."""
 FEW_MAKE_IT = 8.0
-"""Below so many units of equal weight, sum squared over sum of squares, others like them may not
-have been met.
-"""
+"""Below this effective number of units (sum squared over sum of squares) a share rests on few:
+units like them may be missing from the sample."""
 _SAME = 1e-9
-"""Values without each unit that differ by less are the same but for rounding."""
+"""Values without each unit that differ by less are equal but for rounding."""
 _STILL = 0.01
 """A unit that moved by less than this share of a step has not moved."""
 
 
 class Rule(Protocol):
-    """An estimate and a level -> (low, high). ``fewest``: units; below so many there is no
-    interval.
+    """Turns an estimate and a level into (low, high).
+
+    fewest: with fewer units there is no interval.
     """
 
     @property
@@ -74,26 +75,28 @@ class Student:
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
         n = e.units
         square = max(float((e.influence**2).sum()), 2 * self.least**2)
-        error, t = (
-            float(np.sqrt(square / (n * (n - 1)))),
-            float(special.stdtrit(n - 1, 0.5 + level / 2)),
-        )
-        below, above = hall(e.influence, t) if self.lopsided else (t, t)
+        error = float(np.sqrt(square / (n * (n - 1))))
+        t = float(special.stdtrit(n - 1, 0.5 + level / 2))
         if self.heavy:
             below, above = t_ends(e.influence, level, lengthened=self.lopsided)
+        elif self.lopsided:
+            below, above = hall(e.influence, t)
+        else:
+            below, above = t, t
         low, high = e.value - below * error, e.value + above * error
         if self.moves is not None:
             most = max(self.step, float(np.abs(self.moves).max()))
             low, high = _bounded(low, high, self.moves, _STILL * self.step, most, level)
-        return max(low, 0.0) if self.positive else low, max(
-            high, 0.0
-        ) if self.beyond_noise else high
+        if self.positive:
+            low = max(low, 0.0)
+        if self.beyond_noise:
+            high = max(high, 0.0)
+        return low, high
 
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """Of a mean over units that can be ``reach`` away from 0 at most: the interval that verdicts
-    are made of.
+    """The interval that verdicts are made of: a mean over units that are at most ``reach`` from 0.
 
     t on Satterthwaite's degrees of freedom for the units' kurtosis; ends lengthened, never
     shortened, by Hall's (1992) cubic for their skewness; fewer than FEW_MOVED units away from the
@@ -122,8 +125,9 @@ class Reach:
 def _bounded(
     low: float, high: float, moves: Floats, still: float, most: float, level: float
 ) -> tuple[float, float]:
-    """At least -+ ``most`` times Clopper and Pearson's bounds of how many units moved, where fewer
-    than FEW_MOVED did.
+    """Return ends that are at least -+ ``most`` times Clopper and Pearson's bounds.
+
+    The bounds are about how many units moved; they apply where fewer than FEW_MOVED did.
 
     ``moves``: (units,); those of at most ``still`` are none.
     """
@@ -138,7 +142,7 @@ def _bounded(
 
 @dataclass(frozen=True)
 class Wilson:
-    """Of a share of ``trials`` that come in units: Wilson's at the effective number of trials.
+    """Wilson's interval of a share of ``trials`` in units, at the effective number of trials.
 
     The binomial variance over the variance between units, less what t costs on degrees of freedom
     for their kurtosis (Korn and Graubard 1998, Confidence Intervals for Proportions with Small
@@ -176,27 +180,38 @@ class Wilson:
             price = float(
                 special.stdtrit(max(self.trials - 1.0, 1.0), tail) / special.stdtrit(df, tail)
             )
-            worth = value * (1.0 - value) / between * price**2
-            worth = min(
-                worth, self.trials * (2.0 if self.exact else np.inf if self.balanced else 1.0)
-            )
+            worth = min(value * (1.0 - value) / between * price**2, self._most_worth())
         low, high = wilson(value * worth, worth, level=level)
 
-        def one_more(share: float) -> float:
-            moved, t = (1.0 - share) / (n + 1), float(special.stdtrit(n, 0.5 + level / 2))
-            return (
-                share
-                + moved
-                + t * float(np.sqrt((between * (n - 1) + moved * (1.0 - share)) / (n + 1)))
-            )
+        def with_one_more(share: float) -> float:
+            """Return the upper end of t with one more unit of nothing but hits."""
+            moved = (1.0 - share) / (n + 1)
+            spread = (between * (n - 1) + moved * (1.0 - share)) / (n + 1)
+            t = float(special.stdtrit(n, 0.5 + level / 2))
+            return share + moved + t * float(np.sqrt(spread))
 
-        low = max(min(low, 1.0 - one_more(1.0 - value)), 0.0) if self.few[0] else low
-        return low, min(max(high, one_more(value)), 1.0) if self.few[1] else high
+        few_misses, few_hits = self.few
+        if few_misses:
+            low = max(min(low, 1.0 - with_one_more(1.0 - value)), 0.0)
+        if few_hits:
+            high = min(max(high, with_one_more(value)), 1.0)
+        return low, high
+
+    def _most_worth(self) -> float:
+        """Return the most that the effective number of trials can be."""
+        if self.exact:
+            return 2.0 * self.trials
+        if self.balanced:
+            return float("inf")
+        return self.trials
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """Of numbers that are no mean over units (V, extremes): ``ends`` is a function of the level."""
+    """The interval of a number that is not a mean over units (V, extremes).
+
+    ends: a function of the level.
+    """
 
     ends: Callable[[float], tuple[float, float]]
     fewest: int = 8
@@ -207,8 +222,7 @@ class Opaque:
 
 @dataclass(frozen=True)
 class Fisher:
-    """Of correlations and coefficients of at most 1, whose influence comes from leaving out units:
-    t on Fisher's z.
+    """t on Fisher's z: for correlations and coefficients of at most 1, with jackknife influence.
 
     Fewer degrees of freedom where few units make the error. Where no unit bears on it, as in full
     agreement: Wilson's interval of (1 + c) / 2 with each unit as one trial. Measured:
@@ -250,8 +264,9 @@ class Fisher:
 
 @dataclass(frozen=True, eq=False)
 class FewRated:
-    """Of a mean whose error ``own`` (rated units,) tell, each what it adds, after ``fitted``
-    numbers were learnt; on t.
+    """t for a mean that few rated units correct, after ``fitted`` numbers were learnt from them.
+
+    own: (rated units,) what each adds to the error.
 
     Held in 0.92 to 0.97 of the studies of Fisher's rule; of a share near 1, at 30 units, in 0.99.
     """
@@ -273,13 +288,13 @@ class FewRated:
 # ------------------------------------------------------------------------ estimates of such numbers
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """``influence``: (units,), mean 0 (near 0 of a jackknife); its spread over root n is the
-    standard error.
+    """One number with its error.
 
-    ``unit``: (units,) their names.
-
-    ``rule``: how an interval is made; ``why``: a key of the reasons in ``measures.toml`` where
-    there is none.
+    influence: (units,) what each unit adds, mean 0 (near 0 of a jackknife). Its spread over root n
+        is the standard error.
+    unit: (units,) the names of the units.
+    rule: how an interval is made.
+    why: a key of the reasons in ``measures.toml`` where there is no number or no interval.
     """
 
     value: float
@@ -296,8 +311,10 @@ class Estimate:
     def error(self) -> float:
         """The standard error; NaN without a unit."""
         n = self.units
+        if not n:
+            return float("nan")
         square = float((self.influence.astype(np.float64, copy=False) ** 2).sum())
-        return float(np.sqrt(square / (n * max(n - 1, 1)))) if n else float("nan")
+        return float(np.sqrt(square / (n * max(n - 1, 1))))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """(low, high); NaN where ``why`` says so or the rule has too few units."""
@@ -318,16 +335,14 @@ class Estimate:
 
 
 def missing(why: str, unit: Units | None = None) -> Estimate:
-    """No number at all: ``why`` is a key of the reasons."""
+    """Return an estimate without a number; ``why`` is a key of the reasons."""
     return Estimate(
         float("nan"), np.zeros(0), np.zeros(0, np.uint64) if unit is None else unit[:0], why=why
     )
 
 
 def plain(value: float, why: str, none: str = "") -> Estimate:
-    """A number that has no interval, and ``why``; ``none``: why there is no number, where it is
-    NaN.
-    """
+    """Return a number without an interval, and ``why``; ``none``: why it is missing if NaN."""
     reason = why if np.isfinite(value) else none or why or "undefined"
     return Estimate(value, np.zeros(0), np.zeros(0, np.uint64), why=reason)
 
@@ -340,7 +355,9 @@ def ratio(
     *,
     none: str = "nothing_parsed",
 ) -> Estimate:
-    """sum(top) / sum(bottom) over units (units,), linearised; units without a bottom say nothing.
+    """Return sum(top) / sum(bottom) over units (units,), linearised.
+
+    Units without a bottom say nothing.
 
     ``rule``: made from what each unit moved, top / mean(bottom); Student's with that where None.
     """
@@ -363,8 +380,9 @@ def mean_over(
     *,
     none: str = "nothing_parsed",
 ) -> Estimate:
-    """The mean of ``values`` (n,) without NaN; ``unit``: (n,) an index into ``names``. ``rule`` as
-    of ``ratio``.
+    """Return the mean of ``values`` (n,) without NaN.
+
+    ``unit``: (n,) an index into ``names``. ``rule``: see ``ratio``.
     """
     known = np.isfinite(values)
     top, count = (sum_by(unit[known], part, len(names)) for part in (values[known], known[known]))
@@ -380,8 +398,9 @@ def share_of(
     balanced: bool = False,
     none: str = "nothing_parsed",
 ) -> Estimate:
-    """The share of ``hits`` among ``trials``, (n,) each; ``unit``: (n,) an index into ``names``;
-    ``balanced`` as there.
+    """Return the share of ``hits`` among ``trials``, (n,) each.
+
+    ``unit``: (n,) an index into ``names``; ``balanced``: see ``Wilson``.
     """
     successes, count = (
         sum_by(unit, part, len(names)) for part in (np.where(trials, hits, 0.0), trials)
@@ -397,27 +416,29 @@ def share(
     balanced: bool = False,
     none: str = "nothing_parsed",
 ) -> Estimate:
-    """Successes over trials, (units,) each, by Wilson's rule; ``balanced`` as there."""
+    """Return successes over trials, (units,) each, by Wilson's rule; ``balanced``: see there."""
     alone = bool((trials <= 1).all() and np.isin(successes, (0.0, 1.0)).all())
-    misses, hits = (
-        not (balanced or alone) and bool(part.sum() ** 2 < FEW_MAKE_IT * np.square(part).sum())
-        for part in (trials - successes, successes)
-    )
-    rule = Wilson(float(trials.sum()), balanced, alone, few=(misses, hits))
+
+    def by_few(part: Floats) -> bool:
+        """Return whether few units make all of it."""
+        if balanced or alone:
+            return False
+        return bool(part.sum() ** 2 < FEW_MAKE_IT * np.square(part).sum())
+
+    few = by_few(trials - successes), by_few(successes)
+    rule = Wilson(float(trials.sum()), balanced, alone, few=few)
     return ratio(successes, trials, unit, lambda _: rule, none=none)
 
 
 def t_p(e: Estimate) -> float:
-    """Two-sided p of "it is 0" by Student's t on units - 1; NaN without an error."""
-    return (
-        float(2 * special.stdtr(e.units - 1, -abs(e.value / e.error)))
-        if e.error > 1e-9
-        else float("nan")
-    )
+    """Return the two-sided p of "it is 0" by Student's t on units - 1; NaN without an error."""
+    if not e.error > 1e-9:
+        return float("nan")
+    return float(2 * special.stdtr(e.units - 1, -abs(e.value / e.error)))
 
 
 def weighted(constant: float, parts: Sequence[tuple[float, Estimate]]) -> Estimate:
-    """constant + sum of weight x share, of shares of the same units, its ends made of theirs.
+    """Return constant + sum of weight x share, for shares of the same units, with ends from theirs.
 
     Distances to the ends that lower (raise) the sum are added in squares, correlated as the units'
     influence is (MOVER: Zou and Donner 2008, Construction of Confidence Limits about Effect
@@ -453,8 +474,9 @@ def jackknife(
     light: bool = False,
     none: str = "undefined",
 ) -> list[Estimate]:
-    """Statistics (m,) of sums over units, with delete-one influence (Efron and Tibshirani 1993,
-    chapter 11).
+    """Return statistics (m,) of sums over units, with delete-one influence.
+
+    Source: Efron and Tibshirani 1993, chapter 11.
 
     ``parts``: arrays (units, ...) that add up; ``statistic`` takes their sums, or those without
     each unit at once, and gives (..., m). ``known``: (units,), does the unit bear on them?
@@ -482,7 +504,7 @@ def left_out(
     light: bool = False,
     none: str = "undefined",
 ) -> Estimate:
-    """A statistic with its values ``without`` each unit (units,), as ``jackknife`` makes it."""
+    """Return a statistic with its values ``without`` each unit (units,), as in ``jackknife``."""
     n = len(unit)
     if not np.isfinite(value):
         return missing(none, unit)
@@ -494,12 +516,13 @@ def left_out(
 
 
 def average(estimates: Sequence[Estimate], rule: Rule) -> Estimate:
-    """The mean of estimates that share units by name; where one has no number, that one: a mean
-    over fewer is another.
+    """Return the mean of estimates that share units by name.
+
+    Where one has no number, return that one: a mean over fewer would be about something else.
     """
-    unknown = next((e for e in estimates if not np.isfinite(e.value)), None)
-    if unknown is not None:
-        return unknown
+    for e in estimates:
+        if not np.isfinite(e.value):
+            return e
     every, code = np.unique(np.concatenate([e.unit for e in estimates]), return_inverse=True)
     scaled = np.concatenate([e.influence / max(e.units, 1) for e in estimates])
     influence = np.bincount(code, scaled, len(every)) * len(every) / len(estimates)
@@ -508,10 +531,9 @@ def average(estimates: Sequence[Estimate], rule: Rule) -> Estimate:
 
 
 def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> float:
-    """The level at which single intervals hold all at once in 95%, to four digits.
+    """Return the level at which single intervals hold all at once in 95%, to four digits.
 
-    ``known``: (units,) by estimate, which units of all it is about; told by their names where left
-    out.
+    ``known``: (units,) per estimate, which of all units it is about; by their names if left out.
 
     The largest |t| of jointly normal numbers that are correlated as the units' influence says
     (Hothorn, Bretz and Westfall 2008, Simultaneous Inference in General Parametric Models), drawn
@@ -528,7 +550,7 @@ def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> 
     rows: dict[int, Any] = (
         {k: known[k] for k in usable} if known else dict.fromkeys(usable, slice(None))
     )
-    every = len(known[0]) if known else len(next(iter(units.values())))
+    every = len(known[0]) if known else len(estimates[usable[0]].unit)
     if not known and len(units) > 1:
         names = np.unique(np.concatenate(list(units.values())))
         rank = {key: np.searchsorted(names, own) for key, own in units.items()}

@@ -56,9 +56,7 @@ def free_mass(arms: Iterable[Arm]) -> FreeMass | None:
 
 
 def constraint_reason(arms: Sequence[Arm]) -> str:
-    """Return why the arms' constraint allows no verdict of fairness; empty where one is allowed, or
-    nothing constrains.
-    """
+    """Return why the arms' constraint allows no verdict of fairness; empty where one is allowed."""
     known = free_mass(arms)
     return known.reason if known is not None else ""
 

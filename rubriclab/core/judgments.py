@@ -1,5 +1,4 @@
-"""A table of judgments in; its units, and each condition's rows as the codes and counts that every
-topic starts from, out.
+"""Read a table of judgments: find its units, and turn each condition into codes and counts.
 
 A unit is what is independent: all items of a prompt where items share prompts, else a block, else
 the item. Its name is a hash of its text, so that the units of two runs can be paired. Codes hang on
@@ -29,15 +28,19 @@ from rubriclab.model.judgment import (
 from rubriclab.model.text import LabError, storable
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
-TIE, UNPARSED = -1, -2
+TIE = -1
+"""Position of a choice that no candidate won."""
+UNPARSED = -2
+"""Position of a judgment of which nothing is known."""
 Names = NDArray[np.uint64]
 Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
 class Judgments:
-    """A run's judgments, read with one choice of units: ``auto``, ``item``, ``block`` or
-    ``prompt``.
+    """A run's judgments, read with one choice of units.
+
+    ``auto``, ``item``, ``block`` or ``prompt``.
 
     Raises LabError where a named choice is missing from the items.
     """
@@ -69,7 +72,7 @@ class Judgments:
 
     @property
     def finished(self) -> bool:
-        """Are all planned calls in? Only then a verdict may be given."""
+        """Return whether all planned calls are in: only then may a verdict be given."""
         return self.table.state == "finished"
 
     @property
@@ -89,8 +92,9 @@ class Judgments:
 
     @cached_property
     def arms(self) -> "tuple[Arm, ...]":
-        """One a condition, in the conditions' order; conditions without a judgment have an empty
-        one.
+        """One arm per condition, in the conditions' order.
+
+        Conditions without a judgment have an empty one.
         """
         rows, probabilities = self.table.rows, self.table.probabilities
         condition = rows["condition"].to_numpy()
@@ -115,8 +119,9 @@ class Judgments:
 
     @cached_property
     def text_of_item(self) -> Ints:
-        """(items,): the first item of what one call scores together: the block, or the call; else
-        the item itself.
+        """(items,): the first item of what one call scores together.
+
+        The block, or the call; else the item itself.
 
         Answers that are scored together are the same ones in every call: a batch.
         """
@@ -158,8 +163,9 @@ class Judgments:
         return kind in self.items and bool(self.items[kind].notna().any())
 
     def _shared(self, kind: str) -> tuple[Names, Ints]:
-        """(names, code of each item) by the values of a column within each data set; items without
-        one stand alone.
+        """Return names, and the code of each item, by a column's values within each data set.
+
+        Items without a value are on their own.
         """
         key = self.items["dataset"].astype(str) + "\0" + self.items[kind].astype(str)
         alone = self.items[kind].isna().to_numpy()
@@ -172,8 +178,9 @@ class Judgments:
         return names[present], code
 
     def _hashes(self, items: pd.DataFrame) -> Names:
-        """(items,): a name of each item by itself, from its text where that is known, else from its
-        data set and id.
+        """(items,): a name of each item by itself.
+
+        From its text where that is known, else from its data set and id.
         """
         names = items["dataset"].astype(str) + "\0" + items["item_id"].astype(str)
         if "unit_text" in items:
@@ -309,22 +316,19 @@ class Arm:
 
     @property
     def listed(self) -> int:
-        """How many things an order puts in their positions: scores, criteria, answers or
-        candidates.
-        """
+        """How many things an order lists: scores, criteria, answers or candidates."""
         return len(self.names) or self.positions
 
     @cached_property
     def rows(self) -> Ints | slice:
-        """An index of the parsed judgments; a slice of all where all are parsed, which copies
-        nothing.
-        """
+        """An index of the parsed judgments; a slice where all are parsed, which copies nothing."""
         return slice(None) if bool(self.ok.all()) else np.flatnonzero(self.ok)
 
     @cached_property
     def counts(self) -> Floats:
-        """(items, listed, positions): how often an option was chosen, or a criterion scored, at a
-        position; no ties.
+        """(items, listed, positions): how often an option was chosen at a position; no ties.
+
+        For criteria: how often each was scored there.
         """
         what = (
             self.target[self.item]
@@ -343,8 +347,9 @@ class Arm:
 
     @cached_property
     def exposure(self) -> Floats:
-        """(items, listed, positions): how often an option stood at a position, in all calls that
-        reached the judge.
+        """(items, listed, positions): how often an option was at a position.
+
+        In all calls that reached the judge.
         """
         seen = (self.status != Status.ERROR) & (self.shown[self.order, 0] >= 0)
         kept = slice(None) if bool(seen.all()) else np.flatnonzero(seen)
@@ -364,20 +369,29 @@ class Arm:
 
     @cached_property
     def single_order(self) -> bool:
-        """Did every option (or criterion) stand at a single position? Then position and score
-        cannot be told apart.
+        """Return whether every option (or criterion) was at a single position.
+
+        Position and score cannot then be separated.
         """
         seen = (self.counts if self.condition.joint else self.exposure).sum(axis=0) > 0
         return not bool((seen.sum(axis=1) > 1).any())
 
+    def lacking(self, otherwise: str) -> str:
+        """Return why there is no number about orders (a key of the reasons), or ``otherwise``."""
+        if not self.ok.any():
+            return "nothing_parsed"
+        return "single_order" if self.single_order else otherwise
+
     @property
     def texts(self) -> int:
+        """How many texts there are: what one call scores."""
         return int(self.text.max(initial=-1)) + 1
 
     @cached_property
     def answers(self) -> int:
-        """How many texts there are; an answer under several criteria, each in a call of its own,
-        counts once.
+        """How many answers there are.
+
+        One under several criteria, each in a call of its own, counts once.
         """
         apart = self.condition.reorder in ("options", "bare")
         return (
@@ -418,12 +432,13 @@ class Arm:
 
     @cached_property
     def made(self) -> dict[Any, Any]:
-        """What functions that are ``once`` an arm have returned of it."""
+        """What functions that run ``once`` per arm have returned."""
         return {}
 
     def controls(self) -> "list[Arm]":
-        """This arm, then the others of its setting, ``fixed`` ones first: where the same order may
-        stand twice.
+        """Return this arm, then the others of its setting, ``fixed`` ones first.
+
+        These may have asked the same order twice.
         """
         own = self.condition.setting
         others = [
@@ -432,8 +447,9 @@ class Arm:
         return [self, *sorted(others, key=lambda arm: arm.condition.strategy != "fixed")]
 
     def order_label(self, order: int) -> str:
-        """An order as files have it; what is unknown in it is left out. Of candidates: the ranks of
-        their names, from 1.
+        """Return an order as files have it, without what is unknown.
+
+        Candidates: the ranks of their names, from 1.
         """
         if not self.names:
             return order_text((self.shown[order] + 1).tolist())
@@ -530,14 +546,12 @@ class Arm:
 
 
 def label_of(score: float) -> float:
-    """A score as rows name it: whole ones as whole numbers."""
+    """Return a score as rows name it: whole ones as whole numbers."""
     return int(score) if float(score).is_integer() else score
 
 
 def once(work: Callable[[Arm], Made]) -> Callable[[Arm], Made]:
-    """``work`` computed once an arm, whichever topics ask for it: what several of them start
-    from.
-    """
+    """Compute ``work`` once per arm, whichever topics ask for it."""
 
     @wraps(work)
     def kept(arm: Arm) -> Made:
@@ -550,14 +564,15 @@ def once(work: Callable[[Arm], Made]) -> Callable[[Arm], Made]:
 
 
 def widest(arms: Iterable[Arm]) -> Arm:
-    """The arm with the most orders, of several the first: which one numbers of all of them are
-    about.
+    """Return the arm with the most orders, of several the first.
+
+    Numbers about several arms are stored under it.
     """
     return max(arms, key=lambda arm: (len(arm.shown), -arm.code))
 
 
 def grouped(arms: Iterable[Arm], key: Callable[[Condition], Any]) -> list[list[Arm]]:
-    """Arms whose conditions have the same ``key`` together, by the first of each."""
+    """Group arms whose conditions have the same ``key``, in the order of their first arms."""
     together: dict[Any, list[Arm]] = {}
     for arm in arms:
         together.setdefault(key(arm.condition), []).append(arm)
@@ -728,8 +743,9 @@ def _position(condition: Condition, orders: Orders, order: Ints, score: Ints, ta
 
 
 def batch_table(order: Ints, position: Ints, slot: Ints, orderings: int, k: int) -> Ints:
-    """(orderings, k): the slot at each position, from rows (order, position, slot); -1 where not
-    all k are known.
+    """(orderings, k): the slot at each position, from rows (order, position, slot).
+
+    -1 where not all k are known.
     """
     table = np.full((orderings, k), -1, dtype=np.int64)
     known = (position >= 0) & (position < k) & (slot >= 0) & (slot < k)
@@ -739,8 +755,9 @@ def batch_table(order: Ints, position: Ints, slot: Ints, orderings: int, k: int)
 
 
 def candidate_table(orderings: list[Ordering], k: int) -> tuple[Ints, NDArray[Any]]:
-    """(orderings, k): the rank of the name at each position, -1 for an order of other than k names;
-    (orderings,) names.
+    """Return (orderings, k) the rank of the name at each position, and (orderings,) the names.
+
+    -1 for an order of other than k names.
     """
     table, sets = (
         np.full((len(orderings), k), -1, dtype=np.int64),
@@ -756,13 +773,14 @@ def candidate_table(orderings: list[Ordering], k: int) -> tuple[Ints, NDArray[An
 
 
 def by_shown(shown: Ints) -> Ints:
-    """(orders,): the orders sorted by what they show, so that no number hangs on their codes."""
+    """(orders,): the orders sorted by what they show, so that no number depends on their codes."""
     return np.lexsort(shown.T[::-1])
 
 
 def shown_table(orderings: list[Ordering], names: tuple[Any, ...], positions: int) -> Ints:
-    """(orderings, positions): the index in ``names`` of what stands where; a row of -1 for an order
-    of other things.
+    """(orderings, positions): the index in ``names`` of what is at each position.
+
+    A row of -1 for an order of other things.
     """
     rank: dict[Any, int] = {name: k for k, name in enumerate(names)} | {
         str(name): k for k, name in enumerate(names)
@@ -776,8 +794,9 @@ def shown_table(orderings: list[Ordering], names: tuple[Any, ...], positions: in
 
 
 def score_index(values: Floats, scores: Floats) -> Ints:
-    """The index of each value among the ascending ``scores``; -1 for NaN and what is not on the
-    scale.
+    """Return the index of each value among the ascending ``scores``.
+
+    -1 for NaN and for what is not on the scale.
     """
     if not len(scores):
         return np.full(len(values), -1, dtype=np.int64)

@@ -1,6 +1,4 @@
-"""Rows in, held against each other or against limits: differences, and passes, fails or cannot
-tell, out.
-"""
+"""Subtract rows, and hold them to limits: a row passes, fails or cannot tell."""
 
 import math
 import re
@@ -19,15 +17,15 @@ from rubriclab.stats.proportions import clopper_pearson
 
 Word = Literal["passes", "fails", "unknown"]
 AGAIN = 1 + 1.2816 * math.sqrt(2) / 1.96
-"""How many times the upper half of an interval lies between the value and the limit that the same
-design, asked anew, passes in nine of ten runs: its own upper half, and 1.28 standard deviations of
-the difference of two runs.
+"""A limit is this many upper halves of an interval above the value. The same design then passes it
+in nine of ten new runs: one upper half, and 1.28 standard deviations of the difference of two runs.
 """
 
 
 def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Row]:
-    """Row by row a - b, paired on units that both have by name, else independent; at 95%, without
-    a verdict.
+    """Return a - b row by row, at 95%, without a verdict.
+
+    Units that both have by name are paired, others are independent.
 
     Rows match by topic, measure and ``of``; where ``b`` is about several conditions, by the
     condition's number too. Measures that have no difference (V, extremes, statistics of tests) are
@@ -46,11 +44,9 @@ def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Ro
         if partner is None or not row.about.contrast or row.topic == "verdict":
             continue
         of = {**row.of, "against": partner.condition if against is None else against}
-        n = (
-            {"n": min(row.counts["n"], partner.counts["n"])}
-            if "n" in row.counts and "n" in partner.counts
-            else {}
-        )
+        counts = {}
+        if "n" in row.counts and "n" in partner.counts:
+            counts["n"] = min(row.counts["n"], partner.counts["n"])
         difference = row.estimate - partner.estimate
         made.append(
             replace(
@@ -58,7 +54,7 @@ def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Ro
                 estimate=difference,
                 of=of,
                 test=None,
-                counts=n,
+                counts=counts,
                 level=0.95,
                 verdict="",
                 ends=None,
@@ -67,10 +63,12 @@ def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Ro
     return made
 
 
-# ---------------------------------------------------------------- limits
+# -------------------------------------------------------------------------------------------- limit
 class Limit(NamedTuple):
-    """``measure`` within ``low`` and ``high``; ``key``: only of rows about this (a position, a
-    criterion); empty: of all that are about nothing narrower than the others.
+    """A limit: ``measure`` lies within ``low`` and ``high``.
+
+    key: only rows about this (a position, a criterion). Empty: all rows that are about nothing
+        narrower than the others.
     """
 
     measure: str
@@ -87,8 +85,9 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True)
 class Checked:
-    """A limit and a row of it; ``row``: None where the run has none; ``why``: a key of the reasons
-    where nothing is said.
+    """A limit and a row that it was checked on.
+
+    row: None where the run has none. ``why``: a key of the reasons where the row cannot tell.
     """
 
     limit: Limit
@@ -98,7 +97,9 @@ class Checked:
 
 
 def limit_of(text: str) -> Limit:
-    """“MEASURE=X”: at most X in size; “MEASURE=A..B”: from A to B, either may be left out;
+    """Read a limit from text.
+
+    “MEASURE=X”: at most X in size. “MEASURE=A..B”: from A to B, either may be left out.
     “MEASURE:KEY=…”: of one row.
 
     Raises LabError for an unknown measure and for what is no number.
@@ -114,9 +115,10 @@ def limit_of(text: str) -> Limit:
         near = get_close_matches(measure, MEASURES, 3) or [*QUESTIONS]
         raise LabError(f"There is no measure “{shorten(measure)}”. Near it: {', '.join(near)}.")
     try:
-        ends = (
-            (float(low or "-inf"), float(high or "inf")) if between else (-float(low), float(low))
-        )
+        if between:
+            ends = float(low or "-inf"), float(high or "inf")
+        else:
+            ends = -float(low), float(low)
     except ValueError:
         raise LabError(
             f"“{shorten(text)}”: the limit is no number; expected as in {measure}=0.1."
@@ -129,8 +131,9 @@ def limit_of(text: str) -> Limit:
 
 
 def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[Checked]:
-    """Every row that a limit is about: it passes where its interval lies inside, fails where it
-    lies outside.
+    """Check every row that a limit is about.
+
+    It passes where its interval lies inside, and fails where it lies outside.
 
     To pass all intervals must lie inside, which needs no correction (intersection-union); to fail,
     an interval at 5% over the number of rows has to lie outside, and what is about the order also
@@ -180,8 +183,7 @@ def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[
 
 
 def same_rules(made: Any, what: str, again: str) -> None:
-    """Raise LabError where something was made under other rules than those that decide verdicts
-    now.
+    """Raise LabError where something was made under other rules than those of this version.
 
     ``what``: the thing, as the subject of a sentence; ``again``: how it is made again.
     """
@@ -200,7 +202,7 @@ def same_rules(made: Any, what: str, again: str) -> None:
 
 
 def known_judge(findings: Findings, judge: str) -> str:
-    """The judge, if the run has it. Raises LabError naming those that it has."""
+    """Return the judge if the run has it. Raises LabError naming those that it has."""
     names = list(dict.fromkeys(asked.judge for asked in findings.conditions))
     if judge not in names:
         raise LabError(
@@ -222,7 +224,7 @@ class Derived(NamedTuple):
 
 
 def derived(findings: Findings, judge: str) -> list[Derived]:
-    """Limits that one judge of a run supports: asked again it passes each in nine of ten runs.
+    """Return limits that one judge of a run supports: a new run passes each nine times in ten.
 
     One for each question, over all settings of this judge alone: another judge's numbers would give
     it limits that it cannot fail. At least the smallest effect that matters, rounded up to two
@@ -248,7 +250,7 @@ def derived(findings: Findings, judge: str) -> list[Derived]:
 
 
 def _surely(about: Condition, row: Row) -> float:
-    """How large the effect surely is where every unit shows the most there can be.
+    """Return how large the effect surely is where every unit shows the most there can be.
 
     The lower end of the exact interval of such a judge (Clopper and Pearson 1934) at as many units
     as the row has: a limit at or above it fails no judge at all, however it answers. In the row's
@@ -265,16 +267,19 @@ def _surely(about: Condition, row: Row) -> float:
 
 
 def worst(words: Iterable[Word]) -> Word:
-    """Fails where anything does, else cannot tell where something cannot, else passes."""
+    """Return “fails” if any word is, else “unknown” if any is or there is none, else “passes”."""
     given = set(words)
-    return (
-        "fails" if "fails" in given else "unknown" if "unknown" in given or not given else "passes"
-    )
+    if "fails" in given:
+        return "fails"
+    if "unknown" in given or not given:
+        return "unknown"
+    return "passes"
 
 
 def drifts(before: Findings, after: Findings) -> list[tuple[Condition, Drift]]:
-    """Of every setting that both runs have: did it change? Where each has one judge, its name may
-    have changed.
+    """Return for every setting that both runs have whether it changed.
+
+    Where each run has one judge, its name may differ.
 
     Raises LabError where the runs share no setting, and for a run that is not finished.
     """

@@ -55,8 +55,10 @@ PICKS = 29_999
 """Deals put together from those of blocks. A pick is cheap, so there are more than DEALS."""
 CARDS_DEALT = 5_000_000
 """Cards dealt in all blocks together: bounds the time, and sets how often a block is dealt."""
-FEWEST_DEALS_OF_A_BLOCK, MOST_DEALS_OF_A_BLOCK = 25, 200
-"""A block is dealt at least and at most this often, whatever CARDS_DEALT allows."""
+FEWEST_DEALS_OF_A_BLOCK = 25
+"""A block is dealt at least this often: fewer deals give no picture of their spread."""
+MOST_DEALS_OF_A_BLOCK = 200
+"""A block is dealt at most this often: more change nothing in the sum over blocks."""
 NUMBERS_AT_ONCE = 1_000_000
 """Numbers of one chunk of deals of cards: bounds memory, changes no result."""
 SIGNS_AT_ONCE = 20_000_000

@@ -1,5 +1,4 @@
-"""Arms of a run in; each form of the prompt beside the judge's default one, and what may be said of
-it, out.
+"""Compare each variant of the judge prompt with the default one, and decide what it changes.
 
 A form is a variant (score ids, a reference answer, a temperature, ...), or an ordering strategy of
 one order where the default is one too. The form takes the part of the order: the gate deals an
@@ -9,6 +8,7 @@ scores are compared across forms and within them (verdicts.md's rules).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +23,16 @@ from rubriclab.stats.resample import Floats, Ints
 from rubriclab.stats.tests import holm
 
 WEIGHTS = {"mean": 0.5, "single": 0.25, "moves": 0.25}
-"""Of the 5%, what each direction may use: the mean, each item's scores, each item's mean."""
+"""The share of the 5% for each direction: the mean, each item's scores, each item's mean."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """``arms`` in the form called ``name``, ``base`` the default's, strategy by strategy.
+    """A changed judge prompt or parameter, to be compared with the default.
 
-    ``strategy``: the form is another ordering strategy of one order; the verdict of the orders
-    speaks of it.
+    arms: in the form called ``name``. ``base``: in the default form, strategy by strategy.
+    strategy: the form is another ordering strategy of one order; the verdict about the orders
+        covers it.
     """
 
     name: str
@@ -41,99 +42,120 @@ class Form:
 
 
 def forms(arms: Sequence[Arm]) -> list[Form]:
-    """The forms of each judge on each data set; the first condition is the default."""
+    """Return the forms of each judge on each data set; the first condition is the default."""
 
-    def alike(about: Condition) -> tuple[object, ...]:
-        return (
-            about.judge,
-            about.dataset,
-            about.reorder,
-            0 if about.reorder in ("options", "bare") else about.positions,
-        )
+    def comparable(about: Condition) -> tuple[object, ...]:
+        positions = 0 if about.reorder in ("options", "bare") else about.positions
+        return about.judge, about.dataset, about.reorder, positions
 
     made = []
-    for group in grouped(arms, alike):
+    for group in grouped(arms, comparable):
         first = group[0]
-        own = first.condition.variant
         base, *others = grouped(group, lambda condition: condition.variant_key)
-        for strategy in base[1:] if one_order_an_item(first) else ():
-            if one_order_an_item(strategy) and strategy.condition.reorder == "options":
-                made.append(Form(strategy.condition.strategy, (first,), (strategy,), strategy=True))
-        for other in others:
-            default = {arm.condition.strategy: arm for arm in base}
-            pairs = [(default[k], arm) for arm in other if (k := arm.condition.strategy) in default]
-            before, after = zip(*(pairs or [(first, other[0])]), strict=True)
-            made.append(
-                Form(variant_text(other[0].condition.variant, own) or "default", before, after)
-            )
+        if one_order_an_item(first):
+            made += _strategies_of_one_order(first, base[1:])
+        made += [_variant(first, base, other) for other in others]
     return made
 
 
+def _strategies_of_one_order(first: Arm, others: Sequence[Arm]) -> list[Form]:
+    """Return each other strategy of one order per item, compared with the default's."""
+    return [
+        Form(arm.condition.strategy, (first,), (arm,), strategy=True)
+        for arm in others
+        if arm.condition.reorder == "options" and one_order_an_item(arm)
+    ]
+
+
+def _variant(first: Arm, base: Sequence[Arm], other: Sequence[Arm]) -> Form:
+    """Return a variant, strategy by strategy; where it shares none, its first arm alone."""
+    name = variant_text(other[0].condition.variant, first.condition.variant) or "default"
+    default = {arm.condition.strategy: arm for arm in base}
+    shared = [arm for arm in other if arm.condition.strategy in default]
+    if not shared:
+        return Form(name, (first,), (other[0],))
+    return Form(name, tuple(default[arm.condition.strategy] for arm in shared), tuple(shared))
+
+
 def one_order_an_item(arm: Arm) -> bool:
-    """Was each item asked in one order, however often?"""
+    """Return whether each item was asked in one order, however often."""
     order = np.zeros(arm.items, dtype=np.int64)
     order[arm.item] = arm.order
     return arm.items > 0 and bool((order[arm.item] == arm.order).all())
 
 
 def side_by_side(form: Form) -> tuple[Answers, Ints] | None:
-    """(the calls of both forms as answers in two orders, 0 the default, 1 the other; (lots,) the
-    item of each lot).
+    """Return the calls of both forms as answers in two orders, and (lots,) the item of each lot.
 
-    A lot is an item in an order that both forms asked it in, so that orders do not enter; where
-    fewer than half of the items have one (orders drawn anew, other scales), all calls of an item.
-    None where the scales are not comparable.
+    Order 0 is the default form, 1 the other. A lot is an item in an order that both forms asked it
+    in, so that orders do not matter. Where fewer than half of the items have one (random orders,
+    other scales), a lot is all calls of an item. None where the scales cannot be compared.
     """
-    pairs = list(zip(form.base, form.arms, strict=True))
-    scales = {arm.condition.scores for pair in pairs for arm in pair}
-    if len({(scale[0], scale[-1]) for scale in scales if scale}) > 1:
-        return None
     first = form.arms[0]
-    chooses = first.condition.chooses
-    points = (
-        np.arange(first.positions + 1.0)
-        if chooses
-        else np.unique(np.concatenate([*map(np.array, scales)]))
-    )
-    item, form_of, label, code = [], [], [], []
-    for side, arms in enumerate((form.base, form.arms)):
+    about = first.condition
+    points = _shared_points(form)
+    if points is None:
+        return None
+    item, side, label, code = [], [], [], []
+    for number, arms in enumerate((form.base, form.arms)):
         for arm in arms:
-            of, order, given = calls_of(arm)
-            item.append(of)
-            form_of.append(np.full(len(of), side))
-            label.append(
-                np.array([arm.order_label(k) for k in range(len(arm.shown))], dtype=object)[order]
-            )
-            known = given if chooses else np.append(np.searchsorted(points, arm.scores), -1)[given]
-            code.append(known)
-    every, sides, codes = np.concatenate(item), np.concatenate(form_of), np.concatenate(code)
-    names = np.unique(np.concatenate(label).astype(str), return_inverse=True)[1].ravel()
-    lot = every * (names.max(initial=0) + 1) + names
-    if len(_both(every, lot, sides)) < 0.5 * len(_both(every, every, sides)):
-        lot = every
+            own_item, order, given = calls_of(arm)
+            labels = [arm.order_label(k) for k in range(len(arm.shown))]
+            item.append(own_item)
+            side.append(np.full(len(own_item), number))
+            label.append(np.array(labels, dtype=object)[order])
+            if about.chooses:
+                code.append(given)
+            else:
+                rank = np.append(np.searchsorted(points, arm.scores), -1)  # -1, unparsed, stays
+                code.append(rank[given])
+    items, sides = np.concatenate(item), np.concatenate(side)
+    lot = _lots(items, sides, np.concatenate(label).astype(str))
     present, code_of_lot = np.unique(lot, return_inverse=True)
     item_of_lot = np.zeros(len(present), dtype=np.int64)
-    item_of_lot[code_of_lot] = every
-    n = first.positions if chooses or first.condition.joint else len(points)
-    unit = np.unique(first.run.unit_of_item[item_of_lot], return_inverse=True)[1]
+    item_of_lot[code_of_lot] = items
+    n = first.positions if about.chooses or about.joint else len(points)
     answers = Answers(
-        code_of_lot,
-        sides,
-        codes,
-        np.stack([np.arange(n)[::-1], np.arange(n)]),
-        unit,
-        points,
-        False,
-        first.condition.joint,
-        widest(form.arms).code,
-        chooses,
+        item=code_of_lot,
+        order=sides,
+        code=np.concatenate(code),
+        orders=np.stack([np.arange(n)[::-1], np.arange(n)]),
+        unit=np.unique(first.run.unit_of_item[item_of_lot], return_inverse=True)[1],
+        points=points,
+        drawn=False,
+        criteria=about.joint,
+        condition=widest(form.arms).code,
+        choices=about.chooses,
         unsure=constraint_reason([*form.base, *form.arms]),
     )
     return answers, item_of_lot
 
 
+def _shared_points(form: Form) -> Floats | None:
+    """Return the points of both forms' scales together, (points,); None if the ends differ.
+
+    Of choices it is only a list of the winners, 0 to the number of positions for a tie.
+    """
+    scales = {arm.condition.scores for arm in (*form.base, *form.arms)}
+    if len({(scale[0], scale[-1]) for scale in scales if scale}) > 1:
+        return None
+    first = form.arms[0]
+    if first.condition.chooses:
+        return np.arange(first.positions + 1.0)
+    return np.unique(np.concatenate([np.array(scale) for scale in scales]))
+
+
+def _lots(item: Ints, side: Ints, label: np.ndarray[Any, Any]) -> Ints:
+    """(calls,): a code of the item in the order ``label``; of the item where few share orders."""
+    names: Ints = np.unique(label, return_inverse=True)[1].ravel()
+    lot = np.asarray(item * (names.max(initial=0) + 1) + names)
+    if len(_both(item, lot, side)) < 0.5 * len(_both(item, item, side)):
+        return item
+    return lot
+
+
 def _both(item: Ints, lot: Ints, side: Ints) -> Ints:
-    """The items of lots that both forms asked."""
+    """Return the items of lots that both forms asked."""
     shared = np.intersect1d(lot[side == 0], lot[side == 1])
     return np.unique(item[np.isin(lot, shared)])
 
@@ -158,9 +180,7 @@ class FormCards(Cards):
         return 3
 
     def sums(self, seats: Ints, dealt: Ints) -> Floats:
-        """(deals, groups, 3): difference of the item's mean, its square, and squared difference of
-        its shares of scores.
-        """
+        """(deals, groups, 3): mean difference, its square, and squared difference of shares."""
         other = np.append(self.contrast[:, 0], 0)[seats]
         value = np.pad(self.value, ((0, 1), (0, 0)))
         score = np.append(self.score, 0)
@@ -271,8 +291,9 @@ def _ranked_lots(lot: Ints, other: Ints, code: Ints, lots: int) -> Ints:
 
 
 def by_holm(family: Sequence[tuple[Answers, Gate]], smallest: Smallest) -> list[Verdicts]:
-    """Forms of one judge on a data set share its 5%: Holm's rule over their gates, and at the same
-    level inside each.
+    """Return the verdicts about the forms of one judge on a data set, which share its 5%.
+
+    Holm's rule over their gates, and the same level inside each.
     """
     p = np.array([gate.p for _, gate in family])
     tested = len(p) - np.argsort(np.argsort(p, kind="stable"), kind="stable")
@@ -283,8 +304,9 @@ def by_holm(family: Sequence[tuple[Answers, Gate]], smallest: Smallest) -> list[
 
 
 def form_verdicts(arms: Sequence[Arm], smallest: Smallest) -> list[tuple[Form, Verdicts | None]]:
-    """What may be said of each variant of each judge; None where its scale has other ends than the
-    default's.
+    """Return the verdicts about each variant of each judge.
+
+    None where its scale has other ends than the default's.
     """
     said: list[tuple[Form, Verdicts | None]] = []
     families: dict[tuple[str, str], list[tuple[Form, int, Answers, Gate]]] = {}
@@ -299,8 +321,8 @@ def form_verdicts(arms: Sequence[Arm], smallest: Smallest) -> list[tuple[Form, V
         parsed = answers.parsed
         items = len(_both(item[answers.item[parsed]], answers.item[parsed], answers.order[parsed]))
         about, default = form.arms[0].condition, form.base[0].condition
-        # What shares a request may change each order's answers and no item's mean: then every lot
-        # stands for itself.
+        # Sharing a request may change the answers of each order and no item's mean: then every lot
+        # counts by itself.
         lots = about.variant.get("packing") != default.variant.get("packing")
         gate = form_gate(answers, np.arange(len(item)) if lots else item)
         families.setdefault((about.judge, about.dataset), []).append((form, items, answers, gate))
@@ -314,7 +336,7 @@ def form_verdicts(arms: Sequence[Arm], smallest: Smallest) -> list[tuple[Form, V
 
 
 def _of_forms(given: Verdicts, items: int) -> Verdicts:
-    """The reasons in the words of forms, and items instead of lots."""
+    """Return the verdicts with reasons about forms, and items instead of lots."""
     lacking = "no_orders", "no_two_orders"
     questions = {
         name: replace(answer, why="no_two_forms") if answer.why in lacking else answer

@@ -1,6 +1,4 @@
-"""The one list of topics: importing it registers them all, in the order in which their rows are
-told.
-"""
+"""Register all topics, in the order in which their rows are shown."""
 
 # isort: off
 from rubriclab.measures import failures, joint, position, shift, pairs, gold, judges  # noqa: F401

@@ -47,8 +47,9 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class PairTable:
-    """Tables of pairs by unit. ``values``: (k,) the categories, ascending; ``step``: one of the
-    scale.
+    """Tables of pairs by unit.
+
+    values: (k,) the categories, ascending. ``step``: one step of the scale.
 
     ``pairs``: (units, k, k) weights of pairs, the first side's category by row, an item's adding up
     to 1. ``coincidences``: (units, k, k), symmetric, an item's adding up to its number of values,
@@ -75,7 +76,7 @@ class PairTable:
 def pairs_across(
     first: Floats, other: Floats, values: Floats, step: float, unit: Ints, units: int
 ) -> PairTable:
-    """Pairs pairs_across two sides, as a judge's calls and the ratings.
+    """Return pairs across two sides, such as a judge's calls and the ratings.
 
     ``first``, ``other``: (items, k), how often each category was given on a side; all pairs of an
     item weigh alike. An item without a value on a side has no pair. ``unit``: (items,), 0..units-1.
@@ -88,7 +89,9 @@ def pairs_across(
 def pairs_within(
     counts: Floats, values: Floats, step: float, group: Ints, unit: Ints, units: int
 ) -> PairTable:
-    """Pairs of two different members of a panel, in both directions; each member gave one value.
+    """Return pairs of two different members of a panel, in both directions.
+
+    Each member gave one value.
 
     ``counts``: (groups, k), the values of a group (an item; an item in one order); ``group``:
     (groups,) the item of each group, 0..n-1; ``unit``: (n,) the unit of each item.
@@ -104,8 +107,9 @@ def pairs_within(
 
 
 def coefficients(pairs: Floats, both: Floats, values: Floats) -> Floats:
-    """All COEFFICIENTS (..., 8) of sums (..., k, k) of pairs and of coincidences; NaN where one is
-    not defined.
+    """Return all COEFFICIENTS (..., 8) from sums (..., k, k) of pairs and of coincidences.
+
+    NaN where one is not defined.
     """
     q = len(values)
     away = disagreements(values)
@@ -177,8 +181,9 @@ def _over(parts: Floats, total: Floats) -> Floats:
 
 # --------------------------------------------------------------------------------------- of numbers
 def intraclass_sums(rows: Floats, unit: Ints, units: int) -> Floats:
-    """(units, 3 + k): what ``intraclass`` takes, of a complete table (targets, k members), ``unit``
-    of each target.
+    """(units, 3 + k): what ``intraclass`` needs from a complete table (targets, k members).
+
+    ``unit``: of each target.
     """
     x = rows - rows.mean()
     return sum_by(
@@ -187,8 +192,9 @@ def intraclass_sums(rows: Floats, unit: Ints, units: int) -> Floats:
 
 
 def intraclass(total: Floats, k: int) -> Floats:
-    """ICC(2,1), ICC(2,k) and ICC(3,1), (..., 3), from sums of 1, squares, squared totals of
-    targets, and columns.
+    """Return ICC(2,1), ICC(2,k) and ICC(3,1), (..., 3).
+
+    ``total``: sums of 1, squares, squared totals of targets, and columns.
 
     Two-way forms of Shrout and Fleiss (1979, Psychological Bulletin 86), for absolute agreement
     (2,1), (2,k) and for consistency (3,1); McGraw and Wong (1996) call them ICC(A,1), ICC(A,k) and
@@ -210,8 +216,9 @@ def intraclass(total: Floats, k: int) -> Floats:
 
 
 def difference_sums(mean: Floats, square: Floats | None, unit: Ints, units: int) -> Floats:
-    """(units, 3): what ``limits`` takes, of the items' mean differences and mean squared ones
-    (None: theirs), (items,).
+    """(units, 3): what ``limits`` needs.
+
+    ``mean``, ``square``: (items,) mean difference and mean squared one; None for the mean's square.
     """
     return sum_by(
         unit,
@@ -221,8 +228,9 @@ def difference_sums(mean: Floats, square: Floats | None, unit: Ints, units: int)
 
 
 def limits(total: Floats, *, centred: bool) -> Floats:
-    """(..., 2): mean difference -+ LIMIT standard deviations (Bland and Altman 1986, The Lancet
-    327).
+    """(..., 2): mean difference -+ LIMIT standard deviations.
+
+    Source: Bland and Altman 1986, The Lancet 327.
 
     ``centred``: differences taken in both directions, whose mean is 0. NaN for fewer than two
     items.
@@ -237,28 +245,34 @@ def limits(total: Floats, *, centred: bool) -> Floats:
 
 
 # --------------------------------------------------------------------------------- the topic's rows
-ICC, LIMITS = ("icc2_1", "icc2_k", "icc3_1"), ("limit_low", "limit_high")
+ICC = ("icc2_1", "icc2_k", "icc3_1")
+LIMITS = ("limit_low", "limit_high")
 SHARES = ("exact", "within_one")
 MEASURES = (*SHARES, *COEFFICIENTS, *ICC, *LIMITS)
 DISTANCES = ("kappa_linear", "kappa_quadratic", "alpha_interval")
 """Coefficients that a few values far away can make."""
-MOST_CATEGORIES, MOST_CELLS = 20, 10
+MOST_CATEGORIES = 20
+"""With more values than this there are no coefficients of categories: each is too rare."""
+MOST_CELLS = 10
+"""With more values than this the table of scores by ratings is not shown: it cannot be read."""
 FEWEST_OUTSIDE = 12
 """Below so many items outside the commonest pair of values a coefficient beyond chance has no
 interval: its denominator is then made by a few rare values (skewed ratings, 15 and 30 items: 0.88
 and 0.91 of intervals held).
 """
 _LIMIT = Student(fewest=10, lopsided=True)
-"""Of limits of agreement: held in 0.92 to 0.97 of the studies of Fisher's rule; plain Student's in
-0.89 to 0.94.
+"""The rule of limits of agreement: it held in 0.92 to 0.97 of the studies of Fisher's rule, plain
+Student's in 0.89 to 0.94.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """``table``: pairs of categories, None of too many; ``rows``: (targets, members) without gaps,
-    and their ``unit``; ``apart``: (units, 3) sums of differences, ``centred`` where they are taken
-    in both directions.
+    """What is compared with what.
+
+    table: pairs of categories, None if there are too many.
+    rows: (targets, members) without gaps, and their ``unit``.
+    apart: (units, 3) sums of differences, ``centred`` where they are taken in both directions.
     """
 
     of: Mapping[str, Any]
@@ -308,8 +322,9 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
 
 
 def across(given: Rated, which: Ints, values: Floats, other: Floats | None = None) -> Side:
-    """The judge beside people, or beside the ``other`` judge's calls, (items of ``which``,
-    values).
+    """Return the judge next to people, or next to another judge's calls.
+
+    ``other``: (items of ``which``, values).
     """
     unit, names = given.units(which)
     table = None
@@ -323,7 +338,7 @@ def across(given: Rated, which: Ints, values: Floats, other: Floats | None = Non
 
 
 def judges(arm: Arm, other: Arm) -> Iterator[Row]:
-    """Two judges with each other, on the items that both scored."""
+    """Yield agreement of two judges on the items that both scored."""
     given = beside(arm, other)
     which = given.paired
     if len(which):
@@ -338,8 +353,9 @@ def judges(arm: Arm, other: Arm) -> Iterator[Row]:
 
 
 def repeats(arm: Arm) -> Iterator[Row]:
-    """The judge's calls of an item in one order as members of a panel, where an order was asked
-    twice.
+    """Yield agreement of the judge's calls of an item in one order, as members of a panel.
+
+    Where an order was asked twice.
     """
     kept = np.flatnonzero(arm.ok)
     cell = arm.item[kept] * len(arm.shown) + arm.order[kept]
@@ -362,8 +378,9 @@ def panel(
     group: Ints,
     unit: Ints,
 ) -> Side:
-    """``table``: (groups, members) NaN where none; ``group``: the item of each; ``unit``:
-    (items,).
+    """Return members of a panel compared with each other.
+
+    ``table``: (groups, members) NaN where none; ``group``: the item of each; ``unit``: (items,).
     """
     pairs = None
     if len(values) <= MOST_CATEGORIES:
@@ -376,9 +393,7 @@ def panel(
 
 
 def tally(row: Ints, rows: int, given: Floats, values: Floats) -> Floats:
-    """(rows, k): how often each of ``values`` was ``given`` (n,) in a ``row`` (n,); NaN left
-    out.
-    """
+    """(rows, k): how often each of ``values`` was ``given`` (n,) in a ``row`` (n,), without NaN."""
     known = np.isfinite(given)
     return crossed(
         row[known], rows, np.searchsorted(values, np.round(given[known], 6) - 1e-9), len(values)
@@ -418,8 +433,9 @@ def _categories(side: Side) -> dict[str, Estimate]:
 
 
 def _explained(estimate: Estimate, outside: float) -> Estimate:
-    """The same without an interval that would not hold: few values outside the commonest pair, or
-    one side constant.
+    """Return the estimate without an interval that would not hold.
+
+    Few values are outside the commonest pair, or one side is constant.
     """
     if not np.isfinite(estimate.value):
         return missing("constant_side")
@@ -448,8 +464,9 @@ def _intraclass(side: Side) -> dict[str, Estimate]:
 
 
 def _limits(side: Side) -> dict[str, Estimate]:
-    """Mean difference -+ 1.96 sd; of a panel differences are taken both ways, so that their mean is
-    0.
+    """Return the mean difference -+ 1.96 sd.
+
+    In a panel differences are taken both ways, so that their mean is 0.
     """
     every = jackknife(partial(limits, centred=side.centred), (side.apart,), side.names, rule=_LIMIT)
     still = abs(every[1].value - every[0].value) < 1e-9
@@ -460,7 +477,7 @@ def _limits(side: Side) -> dict[str, Estimate]:
 
 
 def confusion(single: Side) -> Iterator[Row]:
-    """The share of pairs by rating and score."""
+    """Yield the share of pairs by rating and score."""
     table = single.table
     if table is None or len(table.values) > MOST_CELLS:
         return

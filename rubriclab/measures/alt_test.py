@@ -35,15 +35,18 @@ _TINY = 1e-9
 
 
 Wins = tuple[Floats, Floats]
-"""Of one annotator, (items,) each, NaN where not compared: is the judge at least as near to the
-others as the annotator; is the annotator at least as near as the judge? 0 or 1, or a mean over an
-item's calls.
+"""(judge, human) wins against one annotator, (items,) each, NaN where not compared.
+
+The judge wins where it is at least as near to the others as the annotator is, and the other way
+round: 0 or 1, or a mean over an item's calls.
 """
 
 
 class Against(NamedTuple):
-    """The judge against one annotator. ``p``: one-sided, of human - judge >= epsilon, NaN of too
-    few units; ``paper``: by the paper's own test.
+    """The judge against one annotator.
+
+    p: one-sided, of human - judge >= epsilon; NaN with too few units. ``paper``: by the paper's
+    test.
     """
 
     items: int
@@ -55,8 +58,9 @@ class Against(NamedTuple):
 
 
 def wins(values: Floats, ratings: Floats, rater: int) -> Wins:
-    """(judge, human) wins of ``values`` (items, k) against one rater of ``ratings`` (items,
-    annotators), (items, k).
+    """Return (judge, human) wins against one rater, (items, k) each.
+
+    ``values``: (items, k); ``ratings``: (items, annotators).
 
     Nearness to the other annotators is minus the root mean square distance; of two categories that
     is the share of equal ones, the paper's score for names.
@@ -76,7 +80,7 @@ def wins(values: Floats, ratings: Floats, rater: int) -> Wins:
 
 
 def against(won: Wins, unit: Ints, epsilon: float) -> Against:
-    """The test against one annotator; ``unit`` (items,): what counts as one.
+    """Test against one annotator; ``unit``: (items,) what counts as one.
 
     Tango's score test (1998, Equivalence Test and Confidence Interval for the Difference in
     Proportions for the Paired-Sample Design, equation 5) of P(annotator alone nearer) - P(judge
@@ -108,7 +112,7 @@ def against(won: Wins, unit: Ints, epsilon: float) -> Against:
 
 
 def _effective(items: Floats, lost: Floats, gained: Floats) -> tuple[float, float]:
-    """How many independent items the units (units,) are worth, and degrees of freedom.
+    """Return how many independent items the units (units,) are worth, and degrees of freedom.
 
     Where no unit differs from another each counts as one. A variance that few clusters make has
     fewer degrees of freedom than they are many.
@@ -126,7 +130,10 @@ def _effective(items: Floats, lost: Floats, gained: Floats) -> tuple[float, floa
 
 
 def _tango(lost: float, gained: float, n: float, delta: float) -> float:
-    """The score statistic of (lost - gained) / n against ``delta``; its variance under the null."""
+    """Return the score statistic of (lost - gained) / n against ``delta``.
+
+    Its variance is the one under the null.
+    """
     a, c = 2.0 * n, -gained * delta * (1.0 - delta)
     b = -lost - gained + (2.0 * n - lost + gained) * delta
     share = (np.sqrt(max(b * b - 4.0 * a * c, 0.0)) - b) / (2.0 * a)
@@ -150,7 +157,10 @@ def _paper(d: Floats, epsilon: float) -> float:
 
 
 def benjamini_yekutieli(p_values: Floats) -> Floats:
-    """Adjusted p-values (Benjamini and Yekutieli 2001), in the given order; NaN is not counted."""
+    """Return adjusted p-values (Benjamini and Yekutieli 2001) in the given order.
+
+    NaN is not counted.
+    """
     from scipy import stats as library
 
     adjusted, known = np.full(len(p_values), np.nan), np.isfinite(p_values)
@@ -160,22 +170,28 @@ def benjamini_yekutieli(p_values: Floats) -> Floats:
 
 
 # --------------------------------------------------------------------------------- the topic's rows
-FALSE_DISCOVERIES, FEWEST_RATERS, PASSES = 0.05, 3, 0.5
-SINGLE, MEAN, CONSTANT = "one call", "mean of calls", "mean of all ratings"
+FALSE_DISCOVERIES = 0.05
+"""The paper's false discovery rate over annotators."""
+FEWEST_RATERS = 3
+"""With fewer tested annotators there is no winning rate, as in the paper."""
+PASSES = 0.5
+"""The judge passes if it wins against this share of annotators, as in the paper."""
+SINGLE = "one call"
+MEAN = "mean of calls"
+CONSTANT = "mean of all ratings"
 
 
 @topic("alt_test", axes=SCORED, charts=(Chart("forest", "alt_advantage", by="protocol"),))
 def alt_test(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Caution]:
-    given, epsilon = rated(arm), (reading or ReadingPart()).epsilon
+    """Yield the test for single calls, for the mean of calls, and for a constant as a baseline."""
+    given = rated(arm)
+    epsilon = (reading or ReadingPart()).epsilon
     if given is None:
         return
     rateable = given.several & np.isfinite(given.mean)
     if not given.comparable or not rateable.any():
-        yield Row(
-            "alt_advantage",
-            missing("one_rating" if given.comparable else "other_scale"),
-            {"protocol": SINGLE},
-        )
+        why = "one_rating" if given.comparable else "other_scale"
+        yield Row("alt_advantage", missing(why), {"protocol": SINGLE})
         return
     everyone = np.nanmean(given.ratings)
     protocols = {
@@ -187,49 +203,55 @@ def alt_test(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Cau
         every = [wins_against(given, k, values) for k in range(len(given.names))]
         tests = [against(won, arm.unit, epsilon) for won in every]
         tested = [won for won, test in zip(every, tests, strict=True) if np.isfinite(test.p)]
-        of, counts = {"protocol": protocol}, {"n": len(tested), "epsilon": epsilon}
+        of = {"protocol": protocol}
         near = advantage(given, tested)
-        near = near if protocol != CONSTANT or near.why else plain(near.value, "learnt")
+        if protocol == CONSTANT and not near.why:
+            near = plain(near.value, "learnt")  # a mean of the ratings that it is tested on
         yield Row("alt_advantage", near, of, counts={"n": int(rateable.sum())})
-        adjusted, paper = map(
-            benjamini_yekutieli, np.array([(test.p, test.paper) for test in tests]).T
-        )
-        for measure, p in (("alt_winning_rate", adjusted), ("alt_winning_rate_paper", paper)):
-            rate = float((p < FALSE_DISCOVERIES).sum()) / max(len(tested), 1)
-            enough = len(tested) >= FEWEST_RATERS
-            yield Row(
-                measure,
-                plain(rate, "share_of_raters") if enough else missing("few_raters"),
-                of,
-                counts=counts,
-            )
-            if measure == "alt_winning_rate" and protocol == CONSTANT and enough and rate >= PASSES:
-                yield Caution("constant_passes")
+        adjusted = benjamini_yekutieli(np.array([test.p for test in tests]))
+        paper = benjamini_yekutieli(np.array([test.paper for test in tests]))
+        counts = {"n": len(tested), "epsilon": epsilon}
+        rate = winning_rate(adjusted, len(tested))
+        yield Row("alt_winning_rate", rate, of, counts=counts)
+        if protocol == CONSTANT and rate.value >= PASSES:
+            yield Caution("constant_passes")
+        yield Row("alt_winning_rate_paper", winning_rate(paper, len(tested)), of, counts=counts)
         if protocol == SINGLE and given.named:
-            for name, won, test, p in zip(
-                given.names, every, tests, adjusted.tolist(), strict=True
-            ):
-                if test.items:
-                    nearer = (
-                        advantage(given, [won])
-                        if np.isfinite(test.p)
-                        else plain(test.judge, "too_few_units")
-                    )
-                    counted = {"n": test.items, "human": test.human}
-                    yield Row(
-                        "alt_wins",
-                        nearer,
-                        {"rater": name},
-                        ("score test, corrected over raters", p),
-                        counted,
-                    )
+            yield from _of_raters(given, every, tests, adjusted)
     if not given.named:
         yield Caution("many_raters")
 
 
+def winning_rate(p: Floats, tested: int) -> Estimate:
+    """Return the share of tested annotators against whom the judge wins; ``p``: (annotators,)."""
+    if tested < FEWEST_RATERS:
+        return missing("few_raters")
+    return plain(float((p < FALSE_DISCOVERIES).sum()) / tested, "share_of_raters")
+
+
+def _of_raters(
+    given: Rated, every: list[Wins], tests: list[Against], adjusted: Floats
+) -> Iterator[Row]:
+    """Yield the judge's share of wins against each annotator."""
+    for name, won, test, p in zip(given.names, every, tests, adjusted.tolist(), strict=True):
+        if not test.items:
+            continue
+        nearer = plain(test.judge, "too_few_units")
+        if np.isfinite(test.p):
+            nearer = advantage(given, [won])
+        yield Row(
+            "alt_wins",
+            nearer,
+            {"rater": name},
+            test=("score test, corrected over raters", p),
+            counts={"n": test.items, "human": test.human},
+        )
+
+
 def wins_against(given: Rated, rater: int, values: Floats | None) -> Wins:
-    """The judge against one rater: of one number an item, or of single calls where that is None
-    (mean over calls).
+    """Return wins of the judge against one rater.
+
+    By one number per item, or by single calls where that is None (mean over calls).
     """
     arm, ratings = given.arm, np.where(given.several[:, None], given.ratings, np.nan)
     if values is not None:
@@ -243,8 +265,9 @@ def wins_against(given: Rated, rater: int, values: Floats | None) -> Wins:
 
 
 def advantage(given: Rated, every: list[Wins]) -> Estimate:
-    """Mean over raters of the judge's share of wins, without each unit in turn; Wilson's interval
-    at that error.
+    """Return the mean over raters of the judge's share of wins.
+
+    Without each unit in turn; Wilson's interval at that error.
     """
     if not every:
         return missing("few_raters")

@@ -1,8 +1,7 @@
-"""One arm and people's ratings in; whether the probabilities that a judge gives to scores come
-true, by order, out.
+"""Say whether the probabilities that a judge gives to scores come true, by order.
 
-Of any judge whose answers have probabilities. What comes true is what a person gave: of several
-raters each counts as a share. Ratings between two scores of the scale are left out.
+This is for any judge whose replies have probabilities. What comes true is what a person gave; each
+of several raters counts as a share. Ratings between two scores of the scale are left out.
 """
 
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from rubriclab.stats.resample import Bools, Floats, Ints, sum_by
 
 BINS = 10
 EPSILON = float(np.finfo(np.float64).eps)
-"""Stands for a probability of 0 in the log loss, as in scikit-learn."""
+"""Replaces a probability of 0 in the log loss, as in scikit-learn."""
 
 
 @topic(
@@ -28,9 +27,7 @@ EPSILON = float(np.finfo(np.float64).eps)
     charts=(Chart("curve", "agreed_share", by="stated"), Chart("forest", "brier", by="order")),
 )
 def calibration(arm: Arm) -> Iterator[Row]:
-    """Brier score and log loss of all calls and of each order (these at once), and the reliability
-    curve.
-    """
+    """Yield Brier score and log loss of all calls and by order, and the reliability curve."""
     people, given = rated(arm), by_score(arm)
     if people is None or given is None or not people.comparable:
         return
@@ -65,8 +62,9 @@ def by_score(arm: Arm) -> Floats | None:
 
 
 def _of_calls(arm: Arm, item: Ints, values: Floats, reach: float | None = None) -> Estimate:
-    """The mean over items of the mean over their calls; ``reach``: the most that a call can
-    have.
+    """Return the mean over items of the mean over their calls.
+
+    ``reach``: the most that a call can have.
     """
     present, code = np.unique(item, return_inverse=True)
     means = sum_by(code, values, len(present)) / np.bincount(code)
@@ -77,7 +75,7 @@ def _of_calls(arm: Arm, item: Ints, values: Floats, reach: float | None = None) 
 
 
 def by_order(arm: Arm, kept: Ints, brier: Floats, loss: Floats) -> Iterator[Row]:
-    """Of the calls in each order that half of the items were asked in."""
+    """Yield rows about the calls in each order that half of the items were asked in."""
     order = arm.order[kept]
     asked = {code: order == code for code in np.unique(order).tolist()}
     least = ENOUGH * len(np.unique(arm.item[kept]))
@@ -98,8 +96,9 @@ def by_order(arm: Arm, kept: Ints, brier: Floats, loss: Floats) -> Iterator[Row]
 
 
 def reliability(arm: Arm, item: Ints, p: Floats, came: Floats) -> Iterator[Row]:
-    """How often a score came true that was given a probability of 0 to 0.1, 0.1 to 0.2, ...;
-    ``stated``: the mean of those.
+    """Yield how often a score came true, by its stated probability in tenths.
+
+    ``stated``: the mean probability of a tenth.
     """
     tenth = np.minimum((p * BINS).astype(np.int64), BINS - 1)
     rows, unit, names = [], arm.unit[item], arm.unit_names

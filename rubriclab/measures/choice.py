@@ -24,15 +24,21 @@ from rubriclab.stats.resample import DIRECT_LIMIT, Floats, Ints, by_content, dis
 # ---------------------------------------------------------------------------- the model of a choice
 MOST_PAIRS = 200_000
 """Pairs of calls beyond which only some of each item's are used, drawn at random."""
-ROUNDS, _FLAT, _RANK = 60, 1e-6, 1e-8
+ROUNDS = 60
+"""Newton steps: many more than a likelihood with a maximum needs."""
+_FLAT = 1e-6
+"""A curvature below this share of that at 0 is none: the answers follow the order strictly."""
+_RANK = 1e-8
+"""An eigenvalue below this share of the largest is 0."""
 Levels = dict[str, Ints]
 """Effect -> (orders, options): the level that each option has in each order; -1 where it has none.
 """
 
 
 def layout(shown: Ints, labels: Ints | None = None) -> Levels:
-    """``shown``, ``labels``: (orders, options), what stands at each position, and the code of the
-    label beside it.
+    """Return the levels of each effect, by option.
+
+    ``shown``, ``labels``: (orders, options), what is at each position, and the code of its label.
     """
     position = np.argsort(shown, axis=1)
     before = np.concatenate([np.full((len(shown), 1), -1), shown[:, :-1]], axis=1)
@@ -51,8 +57,9 @@ class Effect(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """``effects``: those that the orders tell apart; ``units``: codes of what is independent, as
-    far as it says anything.
+    """The effects that the orders can separate.
+
+    units: codes of the units that say anything.
 
     ``why``: a key of the reasons where there is none.
     """
@@ -63,15 +70,16 @@ class Fit:
 
 
 def _coded(level: Ints) -> Floats:
-    """(orders, options, width): orthonormal contrasts of an effect's levels that sum to 0; none
-    where there is no level.
+    """(orders, options, width): orthonormal contrasts of an effect's levels that sum to 0.
+
+    None where there is no level.
     """
     width = int(level.max())
     return np.concatenate([linalg.helmert(width + 1).T, np.zeros((1, width))])[level]
 
 
 def fit_choice(levels: Levels, item: Ints, order: Ints, choice: Ints, unit: Ints) -> Fit:
-    """``item``, ``order``, ``choice`` (the option): (calls,); ``unit``: (items,)."""
+    """Fit the model of a choice. ``item``, ``order``, ``choice``: (calls,); ``unit``: (items,)."""
     n = levels["position"].shape[1]
     answer = order * n + choice
     a, b, weight = _pairs(item, answer)
@@ -142,9 +150,11 @@ def _pairs(item: Ints, answer: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:
-    """Effects that these orders alone tell apart, whatever is answered: taking their columns away
-    costs the design all of its degrees of freedom. A neighbour must show among options that have
-    one; what is tied to the score, or only partly to be seen, is left out.
+    """Return the effects that these orders alone can separate, whatever is answered.
+
+    Taking the columns of an effect away costs the design all of its degrees of freedom. A neighbour
+    must show among options that have one. An effect that is tied to the score, or only partly
+    visible, is left out.
     """
     orders = int(order.max()) + 1
     pair = distinct(np.minimum(order[a], order[b]) * orders + np.maximum(order[a], order[b]))[0]
@@ -166,9 +176,9 @@ def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:
 
     kept = [effect for effect in levels if levels[effect].max(initial=0) > 0]
     for effect in [effect for effect in ("neighbour", "label") if effect in kept]:
-        others = [_coded(levels[other]) for other in kept if other != effect] + [own] * (
-            effect == "neighbour"
-        )
+        others = [_coded(levels[other]) for other in kept if other != effect]
+        if effect == "neighbour":
+            others.append(own)  # the option listed first has no neighbour
         if rank([*others, _coded(levels[effect])]) - rank(others) < int(levels[effect].max()):
             kept.remove(effect)
     position = [_coded(levels["position"])]
@@ -178,8 +188,9 @@ def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:
 def _pulled(
     score: Floats, curve: Floats, z: Floats, kind: Ints, worth: Floats, unit: Ints
 ) -> Floats:
-    """(units, width): influence of each unit on theta, about theta without it; NaN where that would
-    not be finite.
+    """(units, width): influence of each unit on theta, about theta without it.
+
+    NaN where that would not be finite.
 
     By the inverse of ``curve`` less the unit's own part (Mancl and DeRouen 2001, A Covariance
     Estimator for GEE with Improved Small-Sample Properties; CR3 of Bell and McCaffrey 2002). With
@@ -229,8 +240,9 @@ def _maximised(z: Floats, weight: Floats) -> tuple[Floats, Floats] | None:
 
 @topic("choice", axes={"options"}, charts=(Chart("forest", "position_odds"),))
 def choice(arm: Arm) -> Iterator[Row]:
-    """Odds against the average level, an option's own worth held constant; of labels where they do
-    not hang on the score.
+    """Yield odds against the average level, an option's own worth held constant.
+
+    Odds of labels where these do not depend on the score.
 
     exp of log-odds, with the ends of Student's interval of them. Measured:
     ``docs/method-check.md``.

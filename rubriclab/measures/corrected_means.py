@@ -34,8 +34,9 @@ _TINY = 1e-12
 
 
 class Part(NamedTuple):
-    """A mean; ``sums``: (units,), what each unit adds to its error; ``fitted``: numbers learnt from
-    them.
+    """A mean and its error.
+
+    sums: (units,) what each unit adds to the error. ``fitted``: how many numbers were learnt.
     """
 
     value: float
@@ -44,7 +45,7 @@ class Part(NamedTuple):
 
 
 def prediction_powered_mean(human: Floats, judge: Floats, others: Floats, weight: float) -> float:
-    """The prediction-powered mean at a given weight; ``others``: the judge on items not rated."""
+    """Return the mean at a given weight; ``others``: the judge on items not rated."""
     return (
         float(weight * others.mean() + (human - weight * judge).mean())
         if len(others)
@@ -53,8 +54,9 @@ def prediction_powered_mean(human: Floats, judge: Floats, others: Floats, weight
 
 
 def tuned_weight(human: Floats, judge: Floats, others: Floats) -> float:
-    """The weight of least variance (PPI++, equation 7), kept to 0..1; 0 where nothing is left to
-    judge.
+    """Return the weight of least variance (PPI++, equation 7), kept to 0..1.
+
+    0 where nothing is left to judge.
     """
     n, rest = len(human), len(others)
     spread = float(np.concatenate([judge, others]).var(ddof=1)) if n + rest > 1 else 0.0
@@ -67,8 +69,9 @@ def tuned_weight(human: Floats, judge: Floats, others: Floats) -> float:
 def corrected_mean(
     human: Floats, judge: Floats, unit: Ints, units: int
 ) -> tuple[dict[str, Part], float]:
-    """Means of all items and the judge's weight; ``human`` (items,) NaN where not rated, some are;
-    ``judge`` (items,).
+    """Return means of all items and the judge's weight.
+
+    ``human``: (items,) NaN where not rated, some are; ``judge``: (items,).
 
     ``judge``: of its scores; ``rated``: of the ratings alone; ``corrected``: of both; ``bias``:
     judge - corrected. What every item adds to the error is summed over its ``unit`` (independent
@@ -100,8 +103,9 @@ def corrected_mean(
 
 
 def unlike(human: Floats, judge: Floats, unit: Ints, units: int) -> tuple[float, float]:
-    """(mean judge score of rated - unrated items, its two-sided p by units); NaN without
-    FEWEST_RATED of both.
+    """Return mean judge score of rated - unrated items, and its two-sided p by units.
+
+    NaN without FEWEST_RATED of both.
     """
     rated = np.isfinite(human)
     groups = min(
@@ -130,7 +134,7 @@ MEASURES = {
 }
 PASSES = {"judge_pass": "judge", "corrected_pass": "corrected"}
 MOST_SYSTEMS = 30
-"""Of more candidates (or criteria) than this no single one has a mean of its own."""
+"""With more candidates (or criteria) than this, no single one has a mean of its own."""
 
 
 @topic("corrected_means", axes=SCORED)

@@ -1,5 +1,6 @@
-"""Arms of one judge on several data sets in; whether it leans the same way on each of them out (Xu
-et al. v2, 5.1).
+"""Test whether a judge favours the same positions on each data set.
+
+Source: Xu et al. v2, section 5.1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,8 +20,9 @@ from rubriclab.stats.tests import holm
 
 @topic("directions", axes={"options"}, per="run")
 def directions(arms: Sequence[Arm]) -> Iterator[Row]:
-    """How far apart the leans of two data sets lie, for every two that a judge was asked on in the
-    same way.
+    """Yield how far apart a judge's leans on two data sets are, for every two data sets.
+
+    Both were asked in the same way.
     """
     for group in grouped(arms, lambda about: (about.judge, about.variant_key, about.positions)):
         parts = grouped(group, lambda about: about.dataset)
@@ -40,8 +42,9 @@ def directions(arms: Sequence[Arm]) -> Iterator[Row]:
 
 
 def leans_of_units(arms: list[Arm]) -> Floats:
-    """(units, positions): each unit's mean lean: the share of each position less what its scores
-    give there without an order effect.
+    """(units, positions): each unit's mean lean.
+
+    The share of each position minus what its scores give there without an order effect.
     """
     table = cells(from_arms(arms))
     if not table.items:
@@ -52,8 +55,9 @@ def leans_of_units(arms: list[Arm]) -> Floats:
 
 
 def difference(first: Floats, second: Floats) -> tuple[float, float]:
-    """(length of the difference of two mean leans without noise, on the scale of V; p of "they are
-    the same").
+    """Return the length of the difference of two mean leans without noise, and its p.
+
+    On the scale of V; p of "they are the same".
 
     ``first``, ``second`` (units, n). F = |m1 - m2|^2 / trace S, S = S1/N1 + S2/N2, on trace(S)^2 /
     trace(S^2) and trace(S)^2 / sum_k trace((S_k/N_k)^2) / (N_k - 1) degrees of freedom: the

@@ -1,6 +1,4 @@
-"""One arm in; what must be read before its numbers out: replies without a score, one score only,
-few items that moved.
-"""
+"""Warn of what a reader must know first: lost replies, one score only, few items that moved."""
 
 from collections.abc import Iterator
 from typing import get_args
@@ -48,7 +46,7 @@ def failures(arm: Arm) -> Iterator[Row | Caution]:
 
 
 def parsed(arm: Arm) -> Iterator[Row | Caution]:
-    """Share of judgments with a score: in all, and in each order where not all have one."""
+    """Yield the share of judgments with a score: in all, and by order where some are lost."""
     asked = len(arm.ok)
     lost, off_scale = asked - int(arm.ok.sum()), int(((arm.status == Status.OK) & ~arm.ok).sum())
     parts: list[tuple[dict[str, str], Bools]] = [({}, np.ones(asked, dtype=bool))]
@@ -77,13 +75,14 @@ def parsed(arm: Arm) -> Iterator[Row | Caution]:
 
 
 def _share(arm: Arm, hits: Bools, trials: Bools) -> Estimate:
-    """Of judgments, (rows,) each."""
+    """Return the share of judgments; ``hits``, ``trials``: (rows,)."""
     return share_of(hits, trials, arm.unit[arm.item], arm.unit_names)
 
 
 def scores(arm: Arm) -> Iterator[Row | Caution]:
-    """How often each score was given; a judge that gives one score shows nothing of its
-    positions.
+    """Yield how often each score was given.
+
+    A judge that gives one score shows nothing about its positions.
     """
     table = crossed(arm.unit[arm.item[arm.rows]], arm.units, arm.score[arm.rows], len(arm.scores))
     total, given = table.sum(axis=1), table.sum(axis=0) / table.sum()
@@ -98,7 +97,7 @@ def scores(arm: Arm) -> Iterator[Row | Caution]:
 
 
 def ties(arm: Arm) -> Iterator[Row | Caution]:
-    """How often no candidate won."""
+    """Yield how often no candidate won."""
     tied, n = arm.ok & (arm.position == TIE), int(arm.ok.sum())
     yield Row("tie_share", _share(arm, tied, arm.ok), counts={"n": n})
     if tied.sum() > MANY_TIES * n:
@@ -106,7 +105,7 @@ def ties(arm: Arm) -> Iterator[Row | Caution]:
 
 
 def labels(arm: Arm) -> Iterator[Row | Caution]:
-    """How much of the probability fell on labels of options, where the server gave any."""
+    """Yield how much of the probability was on labels of options, where the server gave any."""
     mass = np.where(arm.ok, arm.mass, np.nan)
     known = np.isfinite(mass)
     constrained = free_mass([arm])
@@ -122,9 +121,7 @@ def labels(arm: Arm) -> Iterator[Row | Caution]:
 
 
 def constraint(known: FreeMass) -> Iterator[Caution]:
-    """What a constrained judge's replies are worth, by its free mass; nothing where that is
-    high.
-    """
+    """Yield what a constrained judge's replies are worth; nothing where its free mass is high."""
     of = {"mass": known.median, "calls": known.calls}
     if known.reason:
         yield Caution(known.reason, of=of if known.calls else {})
@@ -133,9 +130,7 @@ def constraint(known: FreeMass) -> Iterator[Caution]:
 
 
 def notes(arm: Arm) -> Iterator[Caution]:
-    """What a reader has to know of some of the calls: ties of labels, and what was asked otherwise
-    than planned.
-    """
+    """Yield what a reader must know about some calls: tied labels, calls not sent as planned."""
     for note, kind in NOTES.items():
         calls = arm.run.table.notes.get((arm.code, note), 0)
         if calls:
@@ -143,7 +138,7 @@ def notes(arm: Arm) -> Iterator[Caution]:
 
 
 def orders(arm: Arm) -> Iterator[Row | Caution]:
-    """What the orders of this arm allow, and how many items ever changed their score."""
+    """Yield what the orders of this arm allow, and how many items ever changed their score."""
     if arm.single_order:
         yield Caution("single_order")
         return
@@ -165,7 +160,7 @@ def orders(arm: Arm) -> Iterator[Row | Caution]:
 
 
 def units(arm: Arm) -> Iterator[Caution]:
-    """Too few independent units, or a text that several share while nothing groups them."""
+    """Yield cautions: too few independent units, or texts that several share ungrouped."""
     if arm.units < MIN_UNITS:
         yield Caution("few_units", of={"units": arm.units, "needed": MIN_UNITS})
     items = arm.run.items.iloc[arm.item_code]

@@ -1,6 +1,4 @@
-"""Pairs and lists with a gold winner in; how often it is chosen, by where it stood, and what every
-order gains, out.
-"""
+"""Say how often a gold winner is chosen, by its position, and what asking in every order gains."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,10 +14,10 @@ from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.measures.pairs import Compared, compared
 from rubriclab.stats.resample import Bools, Ints
 
-DEFAULT, MAJORITY, STANDS = "one order", "majority of orders", "winner in every order"
-"""Protocols: the default order; the commonest winner over all orders; only winners that stand in
-every order.
-"""
+DEFAULT = "one order"
+MAJORITY = "majority of orders"
+STANDS = "winner in every order"
+"""Methods: the default order; the commonest winner over all orders; only winners of every order."""
 
 
 @topic(
@@ -30,8 +28,7 @@ def gold(arm: Arm) -> Iterator[Row]:
 
 
 def accuracy(made: Compared) -> Iterator[Row]:
-    """How often the gold winner is chosen: in all, by its position, by order, and in every order of
-    a series.
+    """Yield how often the gold winner is chosen: in all, by position, by order, and in every order.
 
     Gold is the one winner, by rank of name, that most raters name; where none is, the comparison is
     left out.
@@ -65,11 +62,12 @@ def accuracy(made: Compared) -> Iterator[Row]:
 
 
 def protocols(made: Compared, best: Ints, whole: Bools) -> Iterator[Row]:
-    """Of the series ``whole``, whose gold is ``best`` (series,): accuracy of each protocol; gain of
-    the majority.
+    """Yield the accuracy of each method, and the gain of the majority.
+
+    ``whole``: the series that count; ``best``: (series,) the gold winner.
 
     Asking the default order as often as there are orders costs the same calls and has its accuracy.
-    A tie, of a call or between winners, counts for each candidate alike. ``STANDS`` is of the
+    A tie, of a call or between winners, counts equally for each candidate. ``STANDS`` is of the
     series that it leaves a winner.
     """
     arm, p = made.arm, made.p

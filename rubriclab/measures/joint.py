@@ -34,22 +34,24 @@ _TINY = 1e-9
 
 
 def position_means(sums: Floats, counts: Floats) -> Floats:
-    """Mean score at each position, (..., criteria, positions); NaN where a criterion was never
-    shown.
+    """Return the mean score at each position, (..., criteria, positions).
+
+    NaN where a criterion was never shown.
     """
     return np.asarray(np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), np.nan))
 
 
 def position_shifts(sums: Floats, counts: Floats) -> Floats:
-    """Mean at a position less the criterion's mean over all calls, (..., criteria, positions)."""
+    """Return the mean at a position minus the criterion's mean, (..., criteria, positions)."""
     n = counts.sum(axis=-1)
     overall = np.where(n > 0, sums.sum(axis=-1) / np.where(n > 0, n, 1.0), np.nan)
     return np.asarray(position_means(sums, counts) - overall[..., None])
 
 
 def delta_pos(sums: Floats, counts: Floats) -> Floats:
-    """Best less worst position mean, (criteria,): the paper's Delta Pos; NaN below two
-    positions.
+    """Return the best minus the worst position mean, (criteria,): the paper's Delta Pos.
+
+    NaN below two positions.
     """
     mean, several = position_means(sums, counts), (counts > 0).sum(axis=-1) >= 2
     apart = np.fmax.reduce(mean, axis=-1) - np.fmin.reduce(mean, axis=-1)  # these leave NaN out
@@ -79,8 +81,9 @@ def carryover(
     texts: int,
     criteria: int,
 ) -> Carryover | None:
-    """Effect of the criterion scored just before, all successors pooled; None where the orders
-    cannot tell it.
+    """Return the effect of the criterion scored just before, all successors pooled.
+
+    None where the orders cannot separate it.
 
     Rows are scores; ``before``: the criterion one position earlier, ``criteria`` at the first
     position. Least squares of the score on text x criterion, position and predecessor, the first
@@ -110,8 +113,9 @@ def carryover(
 def _predecessors(
     unit: Ints, slot: Ints, before: Ints, score: Floats, units: int, criteria: int
 ) -> tuple[Floats, Floats, Floats] | None:
-    """(effects, inverse of their normal equations, each unit's part of these (units, criteria));
-    None where they lose their rank.
+    """Return effects, the inverse of their normal equations, and each unit's part of these.
+
+    Parts: (units, criteria). None where the predecessors lose their rank.
 
     A row's regressors are two indicators, its slot and its predecessor if any. Taken out: the units
     (a text under a criterion), then the slots.
@@ -195,27 +199,20 @@ def tables(arm: Arm) -> tuple[Floats, Floats]:
 
 
 def targets(arm: Arm) -> list[dict[str, Any]]:
-    """What stands in ``of`` for each target of the tables: the criterion; nothing for answers,
-    which are pooled.
-    """
+    """Return what ``of`` says for each target of the tables: the criterion; nothing for answers."""
     return (
         [{}] if arm.condition.reorder == "responses" else [{"target": name} for name in arm.names]
     )
 
 
 def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
-    """Mean at a position less the criterion's mean; first less last position. Each table's
-    intervals hold at once.
+    """Yield each position's mean minus the criterion's, and first minus last position.
+
+    The intervals of a table hold at once.
     """
     by_unit = [sum_by(arm.text_unit, part, arm.units) for part in (sums, counts)]
     scored = by_unit[1].sum(axis=2) > 0
-    none = (
-        "nothing_parsed"
-        if not arm.ok.any()
-        else "single_order"
-        if arm.single_order
-        else "missing_cells"
-    )
+    none = arm.lacking("missing_cells")
     # One answer of k that moves by a step moves its batch's mean by a step / k.
     rule = Student(least=arm.step / (arm.positions if arm.condition.reorder == "responses" else 1))
     made: dict[str, list[Row]] = {"position_shift": [], "first_minus_last": []}
@@ -245,7 +242,7 @@ def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
 
 
 def extremes_of_positions(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
-    """Delta Pos as in the paper, and Friedman's test, by criterion."""
+    """Yield Delta Pos as in the paper, and Friedman's test, by criterion."""
     delta = delta_pos(sums.sum(axis=0), counts.sum(axis=0))
     shown = counts.sum(axis=0) > 0
     tests = [
@@ -253,13 +250,7 @@ def extremes_of_positions(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Ro
         for k, seen in enumerate(shown)
     ]
     adjusted = holm(np.array([test.p for test in tests]))
-    none = (
-        "nothing_parsed"
-        if not arm.ok.any()
-        else "single_order"
-        if arm.single_order
-        else "undefined"
-    )
+    none = arm.lacking("undefined")
     for k, (of, test) in enumerate(zip(targets(arm), tests, strict=True)):
         yield Row(
             "delta_pos",
@@ -273,8 +264,9 @@ def extremes_of_positions(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Ro
 
 
 def neighbours(arm: Arm) -> Iterator[Row]:
-    """What the criterion scored just before adds to the next score, against the mean of all
-    predecessors.
+    """Yield what the criterion scored just before adds to the next score.
+
+    Compared with the mean over all predecessors.
     """
     kept = arm.rows
     item, position, order = arm.item[kept], arm.position[kept], arm.order[kept]
@@ -301,18 +293,20 @@ def neighbours(arm: Arm) -> Iterator[Row]:
 
 @topic("company", axes={"criteria", "responses"}, per="run")
 def company(arms: Sequence[Arm]) -> Iterator[Row]:
-    """What scoring several together adds to the score that the same item gets alone, mean over
-    items.
+    """Yield what scoring several together adds to the score that the same item gets alone.
 
-    Scores of one call and answers to one prompt are both alike: the larger of the two errors
-    counts.
+    It is a mean over items. Scores of one call go together, and so do answers to one prompt: the
+    larger of the two errors counts.
     """
     for group in grouped(
         arms, lambda condition: (condition.judge, condition.dataset, condition.variant_key)
     ):
-        alone = next((arm for arm in group if arm.positions == 1 and arm.ok.any()), None)
-        for arm in group if alone else []:
-            if alone is None or arm.positions == 1:
+        asked_alone = [arm for arm in group if arm.positions == 1 and arm.ok.any()]
+        if not asked_alone:
+            continue
+        alone = asked_alone[0]
+        for arm in group:
+            if arm.positions == 1:
                 continue
             added = means(arm) - alone.of_run(means(alone))[arm.item_code]
             groupings = [(arm.unit, arm.unit_names)]

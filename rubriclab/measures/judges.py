@@ -1,6 +1,4 @@
-"""Judges of pairs and lists on the same calls in; do they agree, what do they say together, who is
-consistent, out.
-"""
+"""Say whether judges of the same pairs or lists agree, what they vote, and who is consistent."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,8 +17,9 @@ from rubriclab.stats.resample import Bools, Floats, Ints, rank_within, sum_by
 from rubriclab.stats.tests import holm
 
 HARDEST = 10
+"""The hardest calls that are listed."""
 MIN_JUDGES = 3
-"""Of a line through judges."""
+"""With fewer judges there is no line through them."""
 
 
 @topic(
@@ -30,7 +29,7 @@ MIN_JUDGES = 3
     per="run",
 )
 def judges(arms: Sequence[Arm]) -> Iterator[Row]:
-    """Of each group of arms that differ in their judge alone; the first judge is the baseline."""
+    """Yield rows for each group of arms that differ only in their judge; the first is the base."""
     for group in grouped(arms, lambda about: (about.dataset, *but_judge(about))):
         if len({arm.condition.judge for arm in group}) > 1:
             base, choices = side_by_side(group)
@@ -41,10 +40,10 @@ def judges(arms: Sequence[Arm]) -> Iterator[Row]:
 
 
 def side_by_side(group: Sequence[Arm]) -> tuple[Arm, Ints]:
-    """(the arm of most calls, its calls as every judge answered them (calls, judges): 1..p, 0 a
-    tie, -1, -2 not asked).
+    """Return the arm with the most calls, and (calls, judges) how every judge answered them.
 
-    Calls are the same where they show the same comparison in the same order; repeats in turn.
+    1..p the winner's position, 0 a tie, -1 not parsed, -2 not asked. Calls are the same where they
+    show the same comparison in the same order; repeats in turn.
     """
     base = max(group, key=lambda arm: (len(arm.item), -arm.code))
     orders = {
@@ -77,14 +76,15 @@ def side_by_side(group: Sequence[Arm]) -> tuple[Arm, Ints]:
 
 
 def _over(base: Arm, hits: Floats | Bools, trials: Floats | Bools) -> Estimate:
-    """Hits among trials of the calls (calls,), or how often of several."""
+    """Return the share of hits among trials; (calls,) each, or counts of several."""
     unit = base.unit[base.item]
     return share(sum_by(unit, hits, base.units), sum_by(unit, trials, base.units), base.unit_names)
 
 
 def family_of(model: str) -> str:
-    """The family that a model's name tells: its leading letters behind any path (gpt-4o: gpt;
-    o1-mini is one of gpt).
+    """Return the family of a model by its name: the leading letters after any path.
+
+    gpt-4o: gpt. o1-mini: gpt too.
     """
     name = model.casefold().rsplit("/", 1)[-1].removeprefix("chat")
     letters = re.match(r"[a-z]*", name)
@@ -93,8 +93,9 @@ def family_of(model: str) -> str:
 
 
 def agreement(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
-    """Share of calls that two judges answered alike, and of those in which neither said tie; of
-    judges of one family, of two, and the difference, where their names tell families (Shi et al.,
+    """Yield the share of calls that two judges answered equally, in all and without ties.
+
+    Where names show families: also within a family, between two, and the difference (Shi et al.,
     C.1).
     """
     family = [family_of(arm.condition.judge) for arm in group]
@@ -118,9 +119,7 @@ def agreement(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
 
 
 def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
-    """Disagreement with the commonest choice, the hardest calls, and the majority vote as a judge
-    of its own.
-    """
+    """Yield disagreement with the commonest choice, the hardest calls, and the majority's PC."""
     vote = stats.votes(choices, base.positions)
     shared = vote.judges > 1
     n = {"n": int(shared.sum())}
@@ -162,8 +161,9 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
 
 
 def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
-    """The straight line of |PF| on PC through three judges or more (Shi et al., Figure 2c); PC = 1
-    leaves PF = 0.
+    """Yield the straight line of |PF| on PC through three judges or more (Shi et al., Figure 2c).
+
+    PC = 1 implies PF = 0.
     """
     made = [each for each in map(compared, group) if len(each.item)]
     points = np.array(
@@ -184,8 +184,9 @@ def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
 
 
 def against_baseline(group: Sequence[Arm]) -> Iterator[Row]:
-    """PC of each judge less that of the first, task by task: paired t tests over units, by Holm
-    (Shi et al., Figure 6).
+    """Yield PC of each judge minus that of the first, task by task (Shi et al., Figure 6).
+
+    Paired t tests over units, corrected by Holm.
     """
     first, *others = map(compared, group)
     rows = []

@@ -1,4 +1,6 @@
-"""Pairs and lists in; does the position decide who wins, out (Shi et al.: PC, PF, RS, error).
+"""Say whether the position decides who wins a pair or a list.
+
+Source: Shi et al. (PC, PF, RS, error).
 
 PC, PF and what is made of them count series: a comparison in every rotation of its candidates, one
 call each.
@@ -37,7 +39,7 @@ CHARTS = (
 )
 MOST_SHOWN = 10
 MOST_CELLS = 600
-"""More candidates, or cells of candidates and tasks, are not told one by one."""
+"""With more candidates, or cells of candidates and tasks, none has rows of its own."""
 
 
 @topic("pairs", axes={"pairs", "lists"}, charts=CHARTS)
@@ -56,10 +58,12 @@ def pairs(arm: Arm) -> Iterator[Row]:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """An arm's calls put together as series, and its series as cells: a set of candidates, or the
-    candidate beside the baseline that is in every comparison, under a task.
+    """An arm's calls as series, and its series as cells.
 
-    ``calls``: (series, p), the row of the call in which the j-th candidate of a circle stood first;
+    A cell is a set of candidates under a task; where a baseline is in every comparison, its other
+    candidate under a task.
+
+    ``calls``: (series, p), the row of the call in which the j-th candidate of a circle was first;
     repeats in turn. Of each series, (series,): ``item``; ``unit``; ``parsed`` in every order;
     ``consistent``; ``net``, 1 recency, -1 primacy; ``winner`` of every order by the rank of its
     name, p for a tie in all, -1 for neither; ``won`` (series, p), 1 for that candidate, 1/p each of
@@ -98,13 +102,11 @@ class Compared:
         return common.pop() if len(common) == 1 else None
 
     def set_name(self, code: int) -> str:
-        """The candidate beside the baseline, or all of a set."""
+        """Return the candidate that is compared with the baseline, or all of a set."""
         names = self.sets[code]
-        return (
-            "|".join(name for name in names if name != self.baseline)
-            if len(names) == 2
-            else "|".join(names)
-        )
+        if len(names) == 2:
+            names = tuple(name for name in names if name != self.baseline)
+        return "|".join(names)
 
     @cached_property
     def count(self) -> Floats:
@@ -129,8 +131,9 @@ class Compared:
         return self.share(self.consistent, which & self.parsed)
 
     def pf(self, which: Bools) -> Estimate:
-        """Mean over cells of (recency - primacy) / series, those that were not parsed included (Shi
-        et al.'s formula).
+        """Return the mean over cells of (recency - primacy) / series, unparsed ones included.
+
+        Source: Shi et al.
         """
         if not which.any():
             return missing("nothing_parsed")
@@ -147,7 +150,7 @@ class Compared:
         )
 
     def sign_p(self, which: Bools) -> float:
-        """Of the exact test of PF = 0 over the series ``which``."""
+        """Return the p of the exact test of PF = 0 over the series ``which``."""
         net = sum_by(self.unit[which], stats.nets(self.series, self.p)[which], self.arm.units)
         return stats.sign_flip_p(net.round().astype(np.int64))
 
@@ -195,7 +198,7 @@ def compared(arm: Arm) -> Compared:
 
 
 def but_judge(about: Condition) -> tuple[object, ...]:
-    """What conditions share that differ in their judge and data set alone."""
+    """Return what conditions share that differ only in their judge and data set."""
     return about.reorder, about.positions, about.strategy, about.variant_key
 
 
@@ -217,8 +220,9 @@ def series_of(arm: Arm) -> Ints:
 
 
 def rates(made: Compared) -> Iterator[Row]:
-    """PC, PF and error with the paper's spreads over cells; PF with the exact sign test of its
-    inconsistent series; the share of each class among all series.
+    """Yield PC, PF and error with the paper's spreads over cells, and the share of each class.
+
+    PF has the exact sign test of its inconsistent series.
     """
     counts = {"n": int(made.parsed.sum()), "series": len(made.item)}
     why = "nothing_parsed" if len(made.item) else "no_two_orders"
@@ -254,8 +258,9 @@ def rates(made: Compared) -> Iterator[Row]:
 
 
 def first_advantage(made: Compared) -> Row:
-    """Wins of the first position less wins of the last: what the candidates are worth cancels over
-    a series.
+    """Return wins of the first position minus wins of the last.
+
+    What the candidates are worth cancels over a series.
 
     Where every comparison was asked in one order, drawn at random, it cancels over comparisons: of
     a set of two it is P(a wins | shown first) - P(a wins | shown last).
@@ -284,8 +289,9 @@ def first_advantage(made: Compared) -> Row:
 
 
 def first_wins(arm: Arm) -> Floats:
-    """(calls,): what the first of two candidates won: the soft preference where there is one, else
-    1, 0, or 1/2 of a tie.
+    """(calls,): what the first of two candidates won.
+
+    The soft preference where there is one, else 1, 0, or 1/2 for a tie.
     """
     hard = np.select([arm.position == 0, arm.position == 1], [1.0, 0.0], 0.5)
     return np.where(np.isfinite(arm.expected), arm.expected, hard)
@@ -298,8 +304,9 @@ def sets_of(arm: Arm) -> tuple[Ints, list[list[str]]]:
 
 
 def standardised(arm: Arm, won: Floats) -> Floats:
-    """(calls,): values whose mean over a set's calls is that of its two orders' means, and whose
-    spread is that mean's.
+    """(calls,): values with the mean and the spread that a mean over two orders has.
+
+    Over a set's calls.
 
     Direct standardisation to orders shown equally often, linearised; sets that were not shown at
     least twice in either order keep their own values, as do lists.
@@ -319,8 +326,9 @@ def standardised(arm: Arm, won: Floats) -> Floats:
 
 
 def win_rates_by_position(made: Compared) -> Iterator[Row]:
-    """Of pairs shown in one order each, drawn at random: how often a candidate wins where it is
-    first, and where second.
+    """Yield how often a candidate wins where it is first, and where it is second.
+
+    For pairs that were shown in one random order each.
     """
     arm, (code, sets) = made.arm, sets_of(made.arm)
     names = sorted({name for members in sets for name in members})
@@ -343,9 +351,7 @@ def win_rates_by_position(made: Compared) -> Iterator[Row]:
 
 
 def stability(arm: Arm) -> Iterator[Row]:
-    """Repetition stability: of each comparison in one order asked again, the share of its commonest
-    choice.
-    """
+    """Yield repetition stability: the share of the commonest choice when an order is repeated."""
     query, code = np.unique(arm.item * len(arm.shown) + arm.order, return_inverse=True)
     again, sd = stats.stability(code, arm.position + 1, len(query), arm.positions)
     known = np.isfinite(again)
@@ -358,8 +364,9 @@ def stability(arm: Arm) -> Iterator[Row]:
 
 
 def win_rates(made: Compared) -> Iterator[Row]:
-    """Overall win rate of each candidate over its series: (wins in all orders + (ties +
-    inconsistent) / p) / series.
+    """Yield the overall win rate of each candidate over its series.
+
+    (wins in all orders + (ties + inconsistent) / p) / series.
     """
     code, names = pd.factorize(
         np.array([name for members in made.sets for name in members], dtype=object), sort=True
@@ -378,8 +385,9 @@ def win_rates(made: Compared) -> Iterator[Row]:
 
 
 def cells(made: Compared) -> Iterator[Row]:
-    """PC and PF by task, by candidate and by both; the sign test of each task's PF = 0, by Holm
-    over tasks.
+    """Yield PC and PF by task, by candidate and by both.
+
+    With the sign test of each task's PF = 0, by Holm over tasks.
     """
     if not made.parsed.any():
         return
@@ -420,8 +428,7 @@ def _cell(made: Compared, which: Bools, of: dict[str, str]) -> tuple[Row, Row]:
 
 
 def parabolas(made: Compared) -> Iterator[Row]:
-    """PC and PF of cells against overall win rates, each cell's quality gap, and the parabola
-    through them.
+    """Yield PC and PF of cells by win rate, their quality gaps, and the parabola through them.
 
     A pair is a point by its candidate beside the baseline (else the first by name); of a list each
     candidate is one.

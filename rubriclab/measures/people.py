@@ -1,5 +1,4 @@
-"""Scores and people's ratings in; do they go together, and what do more calls and other orders add
-to it, out.
+"""Say how scores go with people's ratings, and what more calls and other orders add to that.
 
 An item counts with the mean of the scores that it has. Several criteria in one call: each by
 itself, and the mean over them (Xu et al. v2, Table 6). Strategies are compared at equal numbers of
@@ -65,9 +64,7 @@ def people(arm: Arm) -> Iterator[Row | Caution]:
 
 
 def yardsticks(arm: Arm) -> list[Arm]:
-    """The first condition of every other judge of these data: is it near people, and are all others
-    near it?
-    """
+    """Return the first condition of every other judge of these data, as a second yardstick."""
     about = arm.condition
     others = [other for other in arm.run.arms if other.condition.judge != about.judge]
     same_data = [other for other in others if other.condition.dataset == about.dataset]
@@ -83,8 +80,9 @@ def by_target(
     rule: Rule,
     of: Mapping[str, Any],
 ) -> Iterator[Row]:
-    """A number of all items ``which``; of several criteria one each, and their mean (``rule``: of
-    its interval).
+    """Yield a number of the items ``which``; with several criteria one each, and their mean.
+
+    ``rule``: of the mean's interval.
     """
     parts = [(name, items, statistic(items)) for name, items in given.targets(which)]
     if parts[0][0]:
@@ -95,7 +93,7 @@ def by_target(
 
 
 def correlations(given: Rated, of: Mapping[str, Any] | None = None) -> Iterator[Row]:
-    """r, rho and tau-b of an item's mean score with its mean rating."""
+    """Yield r, rho and tau-b of an item's mean score with its mean rating."""
     for statistic, rule in (
         (stats.pearson, BY_Z),
         (stats.spearman, BY_Z),
@@ -111,7 +109,7 @@ def correlations(given: Rated, of: Mapping[str, Any] | None = None) -> Iterator[
 
 
 def differences(given: Rated) -> Iterator[Row]:
-    """Mean score - mean rating, in points: is the judge milder or stricter than people?"""
+    """Yield mean score - mean rating in points: is the judge milder or stricter than people?"""
 
     def judge_minus_people(which: Ints) -> Estimate:
         if not given.comparable:
@@ -129,11 +127,11 @@ def differences(given: Rated) -> Iterator[Row]:
 
 
 def among_people(given: Rated) -> Iterator[Row]:
-    """Mean over raters of r between a rater and the mean of the others; of raters of MIN_UNITS
-    shared units or more.
+    """Yield the mean over raters of r between a rater and the mean of the others.
 
-    Beside it what one call of the judge reaches against the very same others, rater by rater: a
-    mean of many calls held against all raters is no number that a single person could reach.
+    Raters count who share MIN_UNITS units or more. Then what one call of the judge reaches with the
+    very same others, rater by rater: no single person could reach what a mean of many calls reaches
+    with all raters.
     """
 
     def counted_raters(which: Ints) -> tuple[Floats, Floats, Bools]:
@@ -174,8 +172,9 @@ def among_people(given: Rated) -> Iterator[Row]:
 
 
 def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, stats.Budget]]:
-    """For each number of calls: mean r over subsets (of several criteria: their mean), and the
-    first one's subsets.
+    """Return for each number of calls the mean r over subsets, and the first criterion's subsets.
+
+    With several criteria it is their mean.
     """
     tables, every = rounds(given.arm), []
     for _, items in given.targets(which):
@@ -193,8 +192,9 @@ def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, 
 
 
 def budgets(given: Rated) -> Iterator[Row]:
-    """Mean r over all subsets of so many orders, and the paper's band: the 2.5 and 97.5 percentiles
-    over subsets.
+    """Yield the mean r over all subsets of k orders.
+
+    With the paper's band: the 2.5 and 97.5 percentiles over subsets.
     """
     most = rounds(given.arm).shape[2]
     calls = [k for k in CALLS if k < most] + [most]
@@ -204,8 +204,9 @@ def budgets(given: Rated) -> Iterator[Row]:
 
 
 def single_orders(given: Rated) -> Iterator[Row]:
-    """r of single calls in each order with people, and its rank (Xu et al. v1, Table 4); intervals
-    hold at once.
+    """Yield r of single calls in each order with people, and its rank (Xu et al. v1, Table 4).
+
+    The intervals hold at once.
     """
     arm, m = given.arm, len(given.arm.shown)
     if arm.condition.reorder != "options":
@@ -234,9 +235,7 @@ def single_orders(given: Rated) -> Iterator[Row]:
 
 
 def strategies(given: Rated) -> Iterator[Row]:
-    """r of this strategy - that of another one of the same judge, at as many calls as both have, on
-    the same items.
-    """
+    """Yield r of this strategy - that of another one, at equal calls on the same items."""
     arm = given.arm
     for other in (control for control in arm.controls()[1:] if control.code > arm.code):
         theirs = rated(other)

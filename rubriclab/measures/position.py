@@ -55,8 +55,9 @@ class Selection(NamedTuple):
 
 
 def selection(counts: Floats) -> Selection:
-    """Shares, chi2 = sum (n_p - N/n)^2 / (N/n) on n - 1 degrees of freedom, and Cramér's V, from
-    pooled counts (n,).
+    """Return shares, chi-square and Cramér's V from pooled counts (n,).
+
+    chi2 = sum (n_p - N/n)^2 / (N/n) on n - 1 degrees of freedom.
 
     Source: Xu et al. v2, setting 1. NaN without a choice.
     """
@@ -78,8 +79,9 @@ def cramers_v(share: Floats) -> Floats:
 
 
 def v_from_noise(unit_counts: Floats) -> float:
-    """The V to expect without an average position effect, given how much the units differ; NaN
-    below two units.
+    """Return the V to expect without an average position effect; NaN below two units.
+
+    It depends on how much the units differ.
 
     ``unit_counts``: (units, n) choices. The pooled shares are ratios of sums, whose covariance C
     follows from the units' residuals (linearisation); without an effect E[V^2] = n/(n-1) trace(C),
@@ -95,7 +97,7 @@ def v_from_noise(unit_counts: Floats) -> float:
 
 
 def v_interval(share: Floats, resampled: Floats, level: float = 0.95) -> tuple[float, float]:
-    """An interval for V that may reach 0, by inverting a bootstrap test.
+    """Return an interval for V that may reach 0, by inverting a bootstrap test.
 
     ``share``: (n,); ``resampled``: (n_boot, n) shares of resampled units. V is the length of the
     deviation from 1/n, up to a factor; a plain percentile interval of a length is pushed upward
@@ -152,8 +154,9 @@ def _accepted(along: Floats, inside: Floats, spread: float, alpha: float) -> tup
 
 
 def position_given_score(counts: Floats, exposure: Floats) -> Floats:
-    """P(p | s): how the choices of a score spread over positions, (..., positions); Xu et al. v1,
-    Table 5.
+    """Return P(p | s): how the choices of a score spread over positions, (..., positions).
+
+    Source: Xu et al. v1, Table 5.
 
     Choices of the score at p over times it was shown at p, then normalised over p. NaN for a score
     never chosen, for a position where it was never shown, and for a score only ever shown at one
@@ -168,8 +171,9 @@ def position_given_score(counts: Floats, exposure: Floats) -> Floats:
 
 
 def is_balanced(exposure: Floats) -> bool:
-    """Was every score at every position about equally often? ``exposure``: (scores, positions)
-    totals.
+    """Return whether every score was at every position about equally often.
+
+    ``exposure``: (scores, positions) totals.
 
     True when no cell is further from 1/n of the total than 4.5 standard errors of independent
     uniform orders: orders drawn afresh for each item pass, a short list of unbalanced orders shared
@@ -184,8 +188,9 @@ def is_balanced(exposure: Floats) -> bool:
 
 # ---------------------------------------------------------------------------------------- Bias Cost
 def bias_cost(table: Floats, orders: Ints) -> Floats:
-    """100 x sum over positions p of |P(p | score shown at p) - 1/n|; ``orders``: (m, n), score
-    codes as shown -> (m,).
+    """Return 100 x sum over positions p of |P(p | score shown at p) - 1/n|, (m,).
+
+    ``orders``: (m, n), score codes as shown.
 
     ``table[s, p]``: P(p | s). In percentage points, as the paper prints it (Xu et al. v1, section
     5.3): noise makes it too large. A cell that the order needs but the data cannot give (NaN) makes
@@ -230,7 +235,7 @@ def position(arm: Arm) -> Iterator[Row]:
 
 
 def shares(arm: Arm) -> Iterator[Row]:
-    """Share of each position among all parsed choices; a tie is 1/p of each."""
+    """Yield the share of each position among all parsed choices; a tie is 1/p of each."""
     tied = arm.by_unit(sum_by(arm.item, arm.ok & (arm.position == TIE), arm.items))
     chosen = arm.by_unit(arm.counts.sum(axis=1)) + tied[:, None] / arm.positions
     calls = chosen.sum(axis=1)
@@ -242,7 +247,7 @@ def shares(arm: Arm) -> Iterator[Row]:
 
 
 def distances(arm: Arm) -> Iterator[Row]:
-    """V and chi-square as in the paper, and V without what noise adds."""
+    """Yield V and chi-square as in the paper, and V without what noise adds."""
     chosen = arm.by_unit(arm.counts.sum(axis=1))
     pooled = selection(chosen.sum(axis=0))
     n = {"n": int(chosen.sum())}
@@ -260,7 +265,7 @@ def distances(arm: Arm) -> Iterator[Row]:
 
 
 def v_without_noise(arm: Arm, chosen: Floats, pooled: Selection) -> Estimate:
-    """The root of V^2 less what units that differ make of it on average; 0 below 0.
+    """Return the root of V^2 minus what units that differ make of it on average; 0 below 0.
 
     V is of positions only where every score stood at every position about equally often. Else it
     shows what scores are given; in one order nothing else.
@@ -292,14 +297,15 @@ def v_without_noise(arm: Arm, chosen: Floats, pooled: Selection) -> Estimate:
 
 @once
 def one_order_each(arm: Arm) -> bool:
-    """Were most of the texts that were judged, judged in one order only?"""
+    """Return whether most of the judged texts were judged in one order only."""
     return judged_alone(arm.text[arm.item[arm.rows]], arm.order[arm.rows], arm.texts)[1]
 
 
 @once
 def shown_evenly(arm: Arm) -> bool:
-    """Did every score stand at every position about equally often? Repeats of an item's one order
-    are no other deal.
+    """Return whether every score was at every position about equally often.
+
+    Repeats of an item's one order do not count as other orders.
     """
     exposure = arm.exposure
     if one_order_each(arm):
@@ -310,8 +316,9 @@ def shown_evenly(arm: Arm) -> bool:
 
 
 def scores_by_position(arm: Arm) -> tuple[Floats, list[Row]]:
-    """P(position | score), its table (scores, positions) and its rows, whose intervals hold for all
-    cells at once.
+    """Return P(position | score) as a table (scores, positions), and its rows.
+
+    The intervals of all cells hold at once.
 
     How sure a cell is comes from leaving out each unit that chose the score; the interval is a
     share's (Wilson's at that error): an error either way ends at 0, and a position that was never
@@ -342,9 +349,7 @@ def scores_by_position(arm: Arm) -> tuple[Floats, list[Row]]:
 
 
 def bias_costs(arm: Arm, table: Floats) -> Iterator[Row]:
-    """The paper's Bias Cost of the design's own orders, of the ascending and the descending one,
-    and the least of all.
-    """
+    """Yield the paper's Bias Cost of the design's orders, of 1..n, n..1, and the least of all."""
     none = "single_order" if arm.single_order else "missing_cells"
 
     def name(order: Iterable[int]) -> str:

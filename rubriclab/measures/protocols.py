@@ -1,5 +1,6 @@
-"""Arms of a run in; what averaging orders, a better order, a corrected call, or averaging forms
-gains at equal calls, out.
+"""Say what each method of combining calls gains at equal calls.
+
+Methods: averaging orders, a better order, a corrected call, averaging variants.
 
 A gain is how much closer a protocol's score is to the mean over all orders than as many calls in
 the default order: the difference of two root mean square distances, each without the noise of the
@@ -23,15 +24,22 @@ from rubriclab.stats import correlation, debias
 from rubriclab.stats.debias import Grid, grid_of, row_means
 from rubriclab.stats.resample import Bools, Floats, Ints, by_content, distinct, spread_out, sum_by
 
-AVERAGE, BEST, FORMS = "average of orders", "best order", "average of forms"
-CORRECTED, SHRUNK, BEYOND = "corrected call", "shrunk call", "corrected beyond shrinking"
+AVERAGE = "average of orders"
+BEST = "best order"
+FORMS = "average of forms"
+CORRECTED = "corrected call"
+SHRUNK = "shrunk call"
+BEYOND = "corrected beyond shrinking"
 """Protocols: a mean over orders; one order chosen; one call with its position divided out, one
 drawn towards the mean as that one is but with positions that all count alike, and the one against
 the other; a mean over variants of the prompt.
 """
-MOST, SPLITS, FEWEST = 10, 6, 30
-"""Calls that are averaged at most; halvings of the units; units from which on an order is chosen.
-"""
+MOST = 10
+"""At most this many calls are averaged: more are rarely asked per answer."""
+SPLITS = 6
+"""Random halvings of the units that a choice is averaged over."""
+FEWEST = 30
+"""With fewer units no best order is chosen: half of them choose it, half try it."""
 BUDGETS = (2, 3, 5, 10)
 BOTH_ROLES = 2**0.5
 """Units both choose the order and try it, and are left out where they try it alone, which is half
@@ -41,8 +49,10 @@ of the variance.
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Calls of one setting with their ``column`` and its ``grid``; ``human``: mean ratings of
-    items, None without any.
+    """Calls of one setting.
+
+    column: (calls,) what is averaged over: the order, or the form. ``grid``: scores by it.
+    human: (items,) mean ratings, None without any.
     """
 
     calls: Pooled
@@ -52,13 +62,14 @@ class Asked:
 
     @property
     def enough(self) -> bool:
-        """Are most items known well enough?"""
+        """Return whether most items are known well enough."""
         return bool(self.grid.usable.sum() >= ENOUGH * self.calls.items)
 
     @cached_property
     def rounds(self) -> Floats:
-        """(rounds, items, columns): scores, one round of repeats after the other; NaN where there
-        is none.
+        """(rounds, items, columns): scores, one round of repeats after the other.
+
+        NaN where there is none.
         """
         calls, shape = self.calls, self.grid.count.shape
         cells = calls.item * shape[1] + self.column
@@ -94,7 +105,11 @@ def protocols(arms: Sequence[Arm]) -> Iterator[Row]:
         part = [arm for arm in group if not arm.condition.drawn] or group
         calls = pooled(part)
         often = np.bincount(calls.order, minlength=len(calls.shown))
-        why = "nothing_parsed" if not len(calls.value) else "single_order" if len(often) < 2 else ""
+        why = ""
+        if not len(calls.value):
+            why = "nothing_parsed"
+        elif len(often) < 2:
+            why = "single_order"
         if why or (often < ENOUGH * max(calls.items, 1)).any():
             unknown = missing(why or "own_orders")
             yield Row("gain", unknown, {"protocol": AVERAGE}, condition=calls.widest.code)
@@ -119,8 +134,9 @@ def protocols(arms: Sequence[Arm]) -> Iterator[Row]:
 
 
 def gain(of: Asked, default: Floats, protocol: Floats, stretch: float = 1.0) -> Estimate:
-    """Root of the mean of squared distances (items,) in the default order - that of the protocol,
-    in points.
+    """Return the root mean square distance in the default order minus that of the protocol.
+
+    In points; ``default``, ``protocol``: (items,) squared distances.
 
     Its ends are those of the difference of the two means, which is a plain mean over units, on the
     scale of roots: the smaller mean is held as it is. ``stretch``: of their error. Measured for
@@ -150,9 +166,7 @@ def gain(of: Asked, default: Floats, protocol: Floats, stretch: float = 1.0) -> 
 
 
 def averaged(of: Asked, protocol: str) -> Iterator[Row]:
-    """As many calls in different columns as there are (MOST at most), against as many in the
-    default one.
-    """
+    """Yield the gain of calls in different columns (at most MOST) over as many in one column."""
     grid = of.grid
     if not of.enough:
         yield of.row("gain", missing("no_repeats"), 1, protocol)
@@ -172,8 +186,9 @@ def averaged(of: Asked, protocol: str) -> Iterator[Row]:
 
 
 def budget_r(of: Asked, table: Floats, calls: int, kept: Bools | None = None) -> Estimate:
-    """r of the mean of so many calls of ``table`` (rounds, items, K) with people, over all
-    subsets.
+    """Return r of the mean of ``calls`` calls with people, over all subsets.
+
+    ``table``: (rounds, items, K).
     """
     human = np.full(of.calls.items, np.nan) if of.human is None else of.human
     which = np.flatnonzero(of.grid.usable & np.isfinite(human) & (True if kept is None else kept))
@@ -192,8 +207,9 @@ def budget_r(of: Asked, table: Floats, calls: int, kept: Bools | None = None) ->
 
 
 def halvings(of: Asked) -> Iterator[Bools]:
-    """(items,): one half of the units, and then the other, SPLITS times; which ones hangs on their
-    content alone.
+    """Yield (items,) one half of the units, then the other, SPLITS times.
+
+    Which units are in a half depends on their content alone.
     """
     unit, units = of.calls.unit, len(of.calls.names)
     scores = np.nan_to_num(of.grid.mean, nan=-1.0)
@@ -207,8 +223,9 @@ def halvings(of: Asked) -> Iterator[Bools]:
 
 
 def best_order(of: Asked, halves: list[Bools]) -> Iterator[Row]:
-    """One call in the order that is nearest to the mean over all (or agrees best with people) on
-    the other half.
+    """Yield the gain of one call in the best order, which the other half of the units chose.
+
+    The best order is nearest to the mean over all, or agrees best with people.
     """
     grid, gains = of.grid, []
     if len(distinct(of.calls.unit[grid.usable])[0]) < FEWEST:
@@ -239,11 +256,10 @@ def best_order(of: Asked, halves: list[Bools]) -> Iterator[Row]:
 
 
 def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterator[Row]:
-    """One call in the default order, with what the other half taught of positions divided out of
-    it.
+    """Yield the gain of one call in the default order, corrected for its position.
 
-    Each call is held against the mean over all orders without itself, so the default order has to
-    be asked twice.
+    The position prior is learnt on the other half of the units. Each call is compared with the
+    mean over all orders without itself, so the default order has to be asked twice.
     """
     calls, grid = of.calls, of.grid
     which = np.flatnonzero(
@@ -282,9 +298,7 @@ def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterato
 
 
 def learn(of: Asked, half: Bools, chances: Floats, which: Ints) -> dict[str, Floats] | None:
-    """Each of the calls ``which`` of other items as those of ``half`` teach to read it: corrected,
-    or drawn to the mean alone.
-    """
+    """Return the calls ``which`` of other items, corrected or shrunk as those of ``half`` teach."""
     calls, taught = of.calls, half & of.grid.usable
     probe = np.flatnonzero(taught[calls.item])
     prior = debias.position_prior(
@@ -314,8 +328,9 @@ def probabilities(calls: Pooled, arms: list[Arm]) -> Floats | None:
 
 
 def forms(arms: Sequence[Arm]) -> Iterator[Row]:
-    """The mean over forms of the prompt, one call each in the default order, against as many calls
-    in the first form.
+    """Yield the gain of a mean over forms, one call each, over as many calls in the first form.
+
+    All calls are in the default order.
     """
     for group in grouped(
         arms, lambda about: (about.judge, about.dataset, about.reorder, about.scores, about.targets)

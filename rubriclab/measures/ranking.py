@@ -31,16 +31,21 @@ from rubriclab.stats.resample import Bools, Floats, Ints, spread_out, sum_by
 # ----------------------------------------------------------------------------- rankings and winners
 SAME = 9
 """Mean scores that agree in so many decimals are ties: the rest is rounding."""
-DRAWS, PERMUTATIONS, FEW_CALLS, MOST_CALLS = 20, 199, 20_000, 200_000
-"""Draws of calls for the shares; exchanges of labels for the test; up to so many calls the test is
-of several draws, too; above so many, prompts drawn at random stand for all.
-"""
+DRAWS = 20
+"""Random sets of calls that shares are averaged over."""
+PERMUTATIONS = 199
+"""Random exchanges of an item's calls in the test: p has steps of .005."""
+FEW_CALLS = 20_000
+"""Up to this many calls, the test averages over several sets of calls too. Above, it takes long."""
+MOST_CALLS = 200_000
+"""Above this many calls, a random sample of prompts represents all: bounds the time."""
 
 
 def tau_b(a: Floats, b: Floats) -> Floats:
-    """Kendall's tau-b of each row of two tables (prompts, candidates), (prompts,): (C - D) / root
-    of (pairs untied in a) (pairs untied in b). Cells without a number on a side are left out; NaN
-    where a side ties all, or below two cells.
+    """Return Kendall's tau-b of each row of two tables (prompts, candidates), (prompts,).
+
+    (C - D) / root of (pairs untied in a) (pairs untied in b). Cells without a number on a side are
+    left out; NaN where a side ties all, or below two cells.
     """
     known = np.isfinite(a) & np.isfinite(b)
     a, b = (np.where(known, np.round(side, SAME), np.nan) for side in (a, b))
@@ -57,8 +62,9 @@ def tau_b(a: Floats, b: Floats) -> Floats:
 
 
 def winners(a: Floats, b: Floats) -> tuple[Bools, Bools, Bools]:
-    """(prompts compared: two candidates or more on both sides; winners of a, and of b: (prompts,
-    candidates)).
+    """Return the prompts compared, and the winners of a, and of b, (prompts, candidates).
+
+    A prompt is compared where two candidates or more have a number on both sides.
     """
     known = np.isfinite(a) & np.isfinite(b)
     best = []
@@ -69,10 +75,11 @@ def winners(a: Floats, b: Floats) -> tuple[Bools, Bools, Bools]:
 
 
 class Changes(NamedTuple):
-    """Of each prompt, (prompts,) each, means over draws: does its one winner change between the
-    conditions (``changed``, where both have one: ``decided``), and between two sets of calls in the
-    same orders (``again``, ``again_decided``)? ``p``: of exchanging an item's calls between the
-    conditions; NaN where no order was asked twice.
+    """How often the winner of each prompt changes; (prompts,) each, means over draws.
+
+    changed: between the conditions, where both have one winner (``decided``).
+    again: between two sets of calls in the same orders, where both have one (``again_decided``).
+    p: of exchanging an item's calls between the conditions; NaN where no order was asked twice.
     """
 
     changed: Floats
@@ -83,8 +90,9 @@ class Changes(NamedTuple):
 
 
 class Side(NamedTuple):
-    """Calls of a condition: ``score`` (prompts, candidates, calls), NaN where there is none;
-    ``order``: its code.
+    """Calls of a condition.
+
+    score: (prompts, candidates, calls), NaN where there is none. ``order``: the code of its order.
     """
 
     score: Floats
@@ -95,8 +103,9 @@ class Side(NamedTuple):
         return np.isfinite(self.score)
 
     def halves(self, rng: np.random.Generator) -> list[Bools]:
-        """Two sets of calls with the same orders in both, at random; one set of all where no order
-        was asked twice.
+        """Return two random sets of calls with the same orders in both.
+
+        One set of all where no order was asked twice.
         """
         calls = np.arange(self.score.shape[2])
         code = np.where(self.scored, self.order, -1 - calls)
@@ -114,10 +123,10 @@ class Side(NamedTuple):
 
 
 def winner_changes(a: Side, b: Side) -> Changes:
-    """As ``Changes`` says. Prompts and candidates are to be in an order that hangs on their content
-    alone.
+    """Return how often winners change between two conditions, and by chance alone.
 
-    The test deals an item's calls anew over the two conditions, within which nothing changes under
+    Prompts and candidates must be in an order that depends on their content alone. The test deals
+    an item's calls again over the two conditions, within which nothing changes under
     the null hypothesis (Pesarin and Salmaso 2010, Permutation Tests for Complex Data, section 1.9);
     the excess seen is ranked among them.
     """
@@ -161,8 +170,9 @@ Sets = list[list[Floats]]
 
 
 def _equal_sets(a: Side, b: Side, rng: np.random.Generator) -> Sets:
-    """Of either condition its one or two sets, all with as many calls of an item as the smallest;
-    as weights of a mean (prompts, candidates, calls of both), NaN where a set is empty.
+    """Return one or two sets of calls per condition, each with equally many calls of an item.
+
+    A set is given as weights of a mean (prompts, candidates, calls of both); NaN where it is empty.
     """
     sides = [side.halves(rng) for side in (a, b)]
     number = np.min([chosen.sum(axis=2) for sets in sides for chosen in sets], axis=0)[:, :, None]
@@ -181,8 +191,9 @@ def _equal_sets(a: Side, b: Side, rng: np.random.Generator) -> Sets:
 
 
 def _changed_winners(scores: Floats, sets: Sets) -> Floats:
-    """(4, prompts): changed, decided; both of two sets of one condition, the mean over those that
-    have two.
+    """(4, prompts): changed, decided; and both for two sets of one condition.
+
+    The latter is the mean over the conditions that have two.
     """
     filled = np.nan_to_num(scores)
     means = [[(weight * filled).sum(axis=2) for weight in of] for of in sets]
@@ -216,9 +227,7 @@ MOST_PAIRS = 20
 
 @topic("ranking", axes=SCORED, charts=CHARTS, per="run")
 def ranking(arms: Sequence[Arm]) -> Iterator[Row]:
-    """All pairs of strategies of one setting, and each form beside the default; then what each
-    condition's picks are worth.
-    """
+    """Yield rows for pairs of strategies, for variants, and for what each condition picks."""
     settings = grouped(arms, lambda condition: condition.setting)
     pairs = [pair for group in settings for pair in list(combinations(group, 2))[:MOST_PAIRS]]
     others = [form for form in forms(arms) if not form.strategy]
@@ -243,8 +252,9 @@ class Ranked:
 
     @cached_property
     def cell(self) -> Ints:
-        """(prompts, candidates): items of the run, -1 for none; prompts and candidates in an order
-        of their content alone.
+        """(prompts, candidates): items of the run, -1 for none.
+
+        Prompts and candidates are in an order of their content alone.
         """
         run = self.a.run
         item = np.intersect1d(self.a.item_code, self.b.item_code, assume_unique=True)
@@ -275,9 +285,7 @@ class Ranked:
 
     @cached_property
     def people(self) -> Floats:
-        """Mean rating of each candidate, on the prompts all of whose candidates have one; else
-        NaN.
-        """
+        """Mean rating of each candidate, where all candidates of a prompt have one; else NaN."""
         given = rated(self.a)
         if given is None:
             return np.full(self.cell.shape, np.nan)
@@ -305,8 +313,9 @@ class Ranked:
 
 
 def _calls(arm: Arm, item: Ints) -> tuple[Floats, Floats]:
-    """Scores and orders (items, calls) of the items ``item`` of the run, in an order of their
-    content; NaN for none.
+    """Return scores and orders (items, calls) of the items ``item`` of the run; NaN for none.
+
+    In an order of their content.
     """
     kept = np.flatnonzero(arm.ok)
     kept = kept[np.lexsort((arm.score[kept], arm.order[kept]))]
@@ -322,8 +331,9 @@ def _calls(arm: Arm, item: Ints) -> tuple[Floats, Floats]:
 
 
 def changes(made: Ranked) -> Iterator[Row]:
-    """tau-b over the prompts that have one, the shares of prompts whose winners change, two ways of
-    counting ties, and people's mean rating of what a picks - of what b picks; tied winners count
+    """Yield tau-b, changed winners, and people's mean rating of what a picks - of what b picks.
+
+    Tau-b over the prompts that have one; winners by two ways of counting ties; tied winners count
     with their mean.
     """
     a, b = made.means(made.a), made.means(made.b)
@@ -349,9 +359,7 @@ def changes(made: Ranked) -> Iterator[Row]:
 
 
 def beyond_noise(made: Ranked) -> Iterator[Row]:
-    """At equal numbers of calls: winners that change between the arms, and in the same orders asked
-    again.
-    """
+    """Yield how many winners change at equal calls, and when the same orders are repeated."""
     asked, sides = made.cell >= 0, []
     rank = np.where(asked, asked.cumsum().reshape(asked.shape) - 1, -1)
     for arm in (made.a, made.b):
@@ -387,8 +395,9 @@ def beyond_noise(made: Ranked) -> Iterator[Row]:
 
 
 def picks(made: Ranked) -> Iterator[Row]:
-    """Best of N: people's mean rating of the pick - of the mean candidate; and the most that could
-    be had.
+    """Yield the gain of best of N in people's mean rating, and the most that could be had.
+
+    The pick's rating minus that of the mean candidate.
     """
     if len(made.cell) and np.isfinite(made.people).any():
         own = made.means(made.a)

@@ -1,6 +1,4 @@
-"""An arm and people's ratings, or another judge's scores, in; both side by side, item by item,
-out.
-"""
+"""Match an arm with people's ratings, or with another judge's scores, item by item."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,7 +19,7 @@ SCORED: set[Reorder] = {"options", "criteria", "responses", "bare"}
 """The axes whose answers are scores, as ratings are."""
 MIN_UNITS = 8
 MOST_RATERS = 100
-"""Of more raters none is spoken of: the first, second, ... rating of an item are taken for raters.
+"""With more raters none is named: the first, second, ... rating of an item are taken for raters.
 """
 ENOUGH = 0.5
 """From this share of items on an order (a round of repeats) is one that items share."""
@@ -33,10 +31,11 @@ OFF_SCALE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Rated:
-    """``ratings``: (items, raters) of ``names``, NaN where there is none; ``named``: are raters the
-    people themselves?
+    """An arm's scores next to ratings of the same items.
 
-    ``human``: (items,) mean rating; ``mean``: (items,) mean score, NaN without one.
+    names: of the raters; ``named``: these are the people themselves.
+    ratings: (items, raters) NaN where there is none.
+    human: (items,) mean rating. ``mean``: (items,) mean score, NaN without one.
     """
 
     arm: Arm
@@ -53,12 +52,12 @@ class Rated:
 
     @cached_property
     def several(self) -> Bools:
-        """(items,): have two people rated it, or more?"""
+        """(items,): whether two people or more rated it."""
         return np.asarray(np.isfinite(self.ratings).sum(axis=1) > 1)
 
     @cached_property
     def comparable(self) -> bool:
-        """Are ratings on the judge's scale, so that points can be compared with points?"""
+        """Return whether ratings are on the judge's scale, so that points can be compared."""
         given, scale, step = self.ratings[np.isfinite(self.ratings)], self.arm.scores, self.arm.step
         return bool(((given <= scale[0] - step) | (given >= scale[-1] + step)).mean() <= OFF_SCALE)
 
@@ -74,16 +73,18 @@ class Rated:
         rule: Rule = BY_Z,
         none: str = "constant_side",
     ) -> Estimate:
-        """A correlation of mean scores with mean ratings over the items ``which``; ``none``: why
-        there is none.
+        """Return a correlation of mean scores with mean ratings over the items ``which``.
+
+        ``none``: why there is none.
         """
         unit, names = self.units(which)
         made = statistic(self.mean[which], self.human[which], unit, len(names))
         return left_out(*made, names, rule, none=none)
 
     def targets(self, which: Ints) -> Iterator[tuple[str, Ints]]:
-        """(criterion, its items among ``which``) where one call scores several criteria; else ("",
-        all).
+        """Yield (criterion, its items among ``which``) where one call scores several criteria.
+
+        Else ("", all).
         """
         if self.arm.condition.reorder != "criteria":
             yield "", which
@@ -103,7 +104,7 @@ def means(arm: Arm) -> Floats:
 
 @once
 def rated(arm: Arm) -> Rated | None:
-    """None where no item of the arm has a rating."""
+    """Return the arm with people's ratings; None where no item has one."""
     given: list[dict[str, float]] = [
         {
             str(rater): float(ratings[rater])
@@ -137,8 +138,9 @@ def rated(arm: Arm) -> Rated | None:
 
 @once
 def rounds(arm: Arm) -> Floats:
-    """(rounds, items, K): scores by order, one round of repeats after the other, of those in which
-    ENOUGH cells were asked (else the first); by call where no orders are shared.
+    """(rounds, items, K): scores by order, one round of repeats after the other.
+
+    Rounds in which ENOUGH cells were asked (else the first); by call where no orders are shared.
     """
     orders = len(arm.shown)
     cell = arm.item * orders + arm.order
@@ -154,13 +156,13 @@ def rounds(arm: Arm) -> Floats:
 
 
 def beside(arm: Arm, other: Arm) -> Rated:
-    """The other judge's mean scores in the room of people's ratings."""
+    """Return the arm with the other judge's mean scores instead of people's ratings."""
     theirs = other.of_run(means(other))[arm.item_code]
     return Rated(arm, (other.condition.judge,), True, theirs[:, None], theirs, means(arm))
 
 
 def few_rated(people: Rated) -> Iterator[Caution]:
-    """Too few units that people rated, one rater only, another scale."""
+    """Yield cautions: too few units that people rated, one rater only, another scale."""
     units = len(people.units(people.paired)[1])
     if units < MIN_UNITS:
         yield Caution("few_rated", of={"units": units, "needed": MIN_UNITS})

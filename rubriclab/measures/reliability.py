@@ -46,8 +46,9 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """``variances``: (1 + units, 4) in squared points, of all units and then without each (of very
-    many: groups of them).
+    """Variance components of all units, and without each.
+
+    variances: (1 + units, 4) in squared points; very many units are left out in groups.
 
     NaN for a part that is not told apart: of noise, where no order was asked twice, it is in item x
     order; of orders of their own for every item, in that too. ``repeats``: second calls of an item
@@ -59,8 +60,10 @@ class Components:
 
     @property
     def shares(self) -> Floats:
-        """(4,): of the total variance. A part below 0 counts as 0, in the total too, so they add up
-        to 1 (Brennan 2001, Generalizability Theory, section 3.4).
+        """(4,): of the total variance, adding up to 1.
+
+        A part below 0 counts as 0, in the total too (Brennan 2001, Generalizability Theory, section
+        3.4).
         """
         known = np.maximum(self.variances[0], 0.0)
         total = float(np.nansum(known))
@@ -74,8 +77,9 @@ class Components:
         return _ends(share, self.shares[[part]], level)
 
     def _parts(self, calls: Ints, one_order: bool, raw: bool) -> tuple[Floats, Floats]:
-        """(1 + units, 1), (1 + units, calls): variance of items, and of what makes the mean of so
-        many calls err.
+        """Return the variance of items, and of what makes the mean of k calls err.
+
+        (1 + units, 1) and (1 + units, calls).
         """
         known = self.variances if raw else np.maximum(self.variances[:1], 0.0)
         stays = np.nansum(known[:, 1:3], axis=1)[:, None]
@@ -83,8 +87,7 @@ class Components:
         return known[:, :1], stays + noise / calls if one_order else (stays + noise) / calls
 
     def dependability(self, calls: Ints, *, one_order: bool = False) -> Floats:
-        """(calls,): item / (item + error): the share of the variance of a mean of so many calls
-        that is the items'.
+        """(calls,): item / (item + error), the items' share of the variance of a mean of k calls.
 
         Of calls in different orders, or all in one: what an order does to all items errs too, since
         the score itself counts (index of dependability: Brennan and Kane 1977, An Index of
@@ -106,8 +109,10 @@ class Components:
 
 
 def _ends(values: Floats, shown: Floats, level: float) -> tuple[Floats, Floats]:
-    """Of shares, from (1 + units, k), of all units and without each: t about pseudo-values on their
-    degrees of freedom, within 0 and 1, and around the share ``shown`` (k,).
+    """Return the ends of shares, (k,) each, from their values with all units and without each.
+
+    ``values``: (1 + units, k). t about pseudo-values on their degrees of freedom, within 0 and 1,
+    and around the share ``shown`` (k,).
 
     Each end is the further one of that on the share and that on its log-odds, on which the error of
     a share near 0 or 1 does not hang on the share (Arvesen and Schmitz 1970, Robust Procedures for
@@ -138,9 +143,10 @@ def _ends(values: Floats, shown: Floats, level: float) -> tuple[Floats, Floats]:
 def components(
     item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints
 ) -> Components | None:
-    """``item``, ``order``, ``score``: (calls,); ``unit``, ``stratum`` (its criterion, within which
-    scores are compared): (items,). None where no two items can be compared, or no item has two
-    scores.
+    """Return the variance components of calls; None where no two scores can be compared.
+
+    ``item``, ``order``, ``score``: (calls,). ``unit``, ``stratum``: (items,); the stratum is the
+    criterion, within which scores are compared.
     """
     orders = int(order.max(initial=-1)) + 1
     present, cell = distinct(item * orders + order)
@@ -152,52 +158,75 @@ def components(
     centre = float(mean.mean())  # keeps the sums of squares from cancelling
     mean, square = mean - centre, square - 2 * centre * mean + centre**2
     unit, units = _grouped(unit, np.stack([np.ones(len(mean)), mean, square]).T, item)
-    parts, own, items = (
-        np.stack([np.ones(len(mean)), square, mean, mean**2]).T,
-        unit[item],
-        len(unit),
-    )
-    several, sums = len(distinct(order)[0]) > 1, sum_by(item, parts, items)
-    per_item = sum_by(unit, _pairs(sums), units)
-    again = count > 1.5  # each cell for once, as in the other pairs: noise may be an order's own
-    noise = np.where(
-        again, np.maximum(count * (square - mean**2), 0.0) / np.maximum(count - 1, 1), 0.0
-    )
-    repeats = sum_by(own, np.stack([noise, again]).T, units)
-    together = np.stack(
-        [_left_out(per_item), _left_out(repeats), _apart(sums, unit, units, stratum)], axis=1
-    )
+    parts = np.stack([np.ones(len(mean)), square, mean, mean**2]).T
+    own = unit[item]
+    sums = sum_by(item, parts, len(unit))
+
+    within_item = _left_out(sum_by(unit, _pairs(sums), units))
+    noise = _left_out(sum_by(own, _noise_of_cells(count, mean, square), units))
+    of_two_items = _apart(sums, unit, units, stratum)
     shown = np.bincount(order)
-    nested = (shown * (shown - 1.0)).sum() < SHARED * len(present)
+    several = len(distinct(order)[0]) > 1
+    nested = bool((shown * (shown - 1.0)).sum() < SHARED * len(present))
+    kinds = [within_item, noise, of_two_items]
     if several and not nested:
-        alike = _apart(parts, own, units, stratum[item] * orders + order)
-        together = np.concatenate([together, alike[:, None]], axis=1)
-        together[:, 2] -= together[:, 3]
-    together[:, 2] -= together[:, 0]
-    known = (together[..., 1] > 0.5).all(axis=0) if units > 2 else together[0, :, 1] > 0.5
-    fine = known & (together[..., 1] > 0.5)
-    apart = np.where(fine, together[..., 0] / np.where(fine, together[..., 1], 1.0), np.nan)
-    within, noise, between = apart[:, 0], apart[:, 1], apart[:, 2]
-    nothing = np.full(len(apart), np.nan)
+        same_order = _apart(parts, own, units, stratum[item] * orders + order)
+        kinds.append(same_order)
+        kinds[2] = of_two_items - same_order
+    # What is left are pairs of two items in two orders: no item, and no order, in common.
+    kinds[2] = kinds[2] - within_item
+    halves = _half_squares(np.stack(kinds, axis=1), units)
+    variances = _variances(halves, several=several, nested=nested)
+    if not np.isfinite(variances[0, 0]):
+        return None
+    return Components(variances, int((count - 1).sum()))
+
+
+def _noise_of_cells(count: Floats, mean: Floats, square: Floats) -> Floats:
+    """(cells, 2): the variance of a cell's calls, and 1 where it has several, else 0.
+
+    Each cell counts once, as other pairs do: an order may have noise of its own.
+    """
+    again = count > 1.5
+    spread = np.maximum(count * (square - mean**2), 0.0) / np.maximum(count - 1, 1)
+    return np.stack([np.where(again, spread, 0.0), again]).T
+
+
+def _half_squares(pairs: Floats, units: int) -> Floats:
+    """(1 + units, kinds): half the mean squared difference of each kind of pairs.
+
+    ``pairs``: (1 + units, kinds, 2), sums and numbers of pairs, in all and without each unit. NaN
+    for a kind that some unit alone makes.
+    """
+    some = pairs[..., 1] > 0.5
+    known = some.all(axis=0) if units > 2 else some[0]
+    fine = known & some
+    return np.where(fine, pairs[..., 0] / np.where(fine, pairs[..., 1], 1.0), np.nan)
+
+
+def _variances(halves: Floats, *, several: bool, nested: bool) -> Floats:
+    """(1 + units, 4): the parts of items, orders, item x order and noise, NaN where not separable.
+
+    ``halves``: see ``_half_squares``; of pairs within an item, within a cell, of two items, and, if
+    orders are shared by items, of one order.
+    """
+    within, noise, between = halves[:, 0], halves[:, 1], halves[:, 2]
+    nothing = np.full(len(halves), np.nan)
     if not several:
         made = [between - noise, nothing, nothing, noise]
     elif nested:
         made = [between - within, nothing, within - np.nan_to_num(noise), noise]
     else:
-        same = apart[:, 3]
-        made = [
-            between - within,
-            between - same,
-            within + same - between - np.nan_to_num(noise),
-            noise,
-        ]
-    variances = np.stack(made, axis=1)
-    return Components(variances, int((count - 1).sum())) if np.isfinite(variances[0, 0]) else None
+        same = halves[:, 3]
+        both = within + same - between - np.nan_to_num(noise)
+        made = [between - within, between - same, both, noise]
+    return np.stack(made, axis=1)
 
 
 def _grouped(unit: Ints, parts: Floats, item: Ints) -> tuple[Ints, int]:
-    """(unit of each item from 0 without gaps, how many): very many are put into groups, by their
-    content alone.
+    """Return the unit of each item from 0 without gaps, and how many there are.
+
+    Very many units are put into groups, by their content alone.
     """
     present, unit = distinct(unit)
     if len(present) <= DIRECT_LIMIT:
@@ -207,8 +236,9 @@ def _grouped(unit: Ints, parts: Floats, item: Ints) -> tuple[Ints, int]:
 
 
 def _pairs(sums: Floats) -> Floats:
-    """(..., 2) from sums (..., 4) of 1, square, mean, mean^2: half the squared differences of all
-    pairs, and the pairs.
+    """(..., 2): half the squared differences of all pairs, and the number of pairs.
+
+    ``sums``: (..., 4) of 1, square, mean, mean^2.
     """
     count, square, mean, squared = np.moveaxis(sums, -1, 0)
     return np.stack(
@@ -241,12 +271,14 @@ CALLS = np.array((1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20))
 MOST_CALLS = 200
 """More calls an item than these are no advice."""
 ONE_ORDER = "one order"
-FEWEST, FEWEST_AGAIN, FEWEST_ORDERS = 20, 100, 4
-"""Units, second calls of an item in an order (of what hangs on noise) and orders (of what they do
-to all items), from which on intervals are given: with 15 units they held too seldom; many repeats
-agree to the point, so few of them make all of the noise; of two orders 0.80 held, of three 0.90, of
-four 0.93 to 0.95. Measured: ``docs/method-check.md``.
-"""
+FEWEST = 20
+"""Units from which on intervals are given: with 15 they held too seldom."""
+FEWEST_AGAIN = 100
+"""Second calls of an item in an order from which on what depends on noise has an interval: many
+repeats agree to the point, so few of them make all of the noise."""
+FEWEST_ORDERS = 4
+"""Orders from which on the variance of orders has an interval: with two orders 0.80 held, with
+three 0.90, with four 0.93 to 0.95. Measured: ``docs/method-check.md``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,8 +393,10 @@ def _of_all(
 
 
 def calls_needed(calls: Pooled, made: Components, one_order: bool, why: str) -> Estimate:
-    """The fewest calls whose mean reaches TARGET; from where the upper end of dependability does to
-    where the lower one does: MOST_CALLS where that is nowhere up to there.
+    """Return the fewest calls whose mean reaches TARGET.
+
+    From where the upper end of dependability reaches it to where the lower one does; MOST_CALLS
+    where that is later.
     """
     every = np.arange(1, MOST_CALLS + 1)
 

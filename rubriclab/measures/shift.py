@@ -1,4 +1,4 @@
-"""Scores under orders in; by how many points the order changes the mean and the single score out.
+"""Say by how many points the order changes the mean score and single scores.
 
 A single score changes with the order and with the judge's own noise; the same order asked twice
 tells them apart.
@@ -42,9 +42,8 @@ setting may.
 
 @topic("shift", axes={"options", "bare"}, charts=CHARTS)
 def shift(arm: Arm) -> Iterator[Row]:
-    if (
-        arm.condition.reorder != "bare"
-    ):  # else nothing is listed: the judge's own noise is all there is
+    lists_options = arm.condition.reorder != "bare"
+    if lists_options:  # else the judge's own noise is all there is
         yield from contrasts(arm, arm.rows, arm.value, ("line", "turn"))
         given = arm.ok & np.isfinite(arm.expected)
         if given.sum() > MOSTLY * arm.ok.sum() and not row_means(arm.mass[None, given])[0] < 0.5:
@@ -58,12 +57,13 @@ def shift(arm: Arm) -> Iterator[Row]:
 def contrasts(
     arm: Arm, kept: Bools | Ints | slice, value: Floats, measures: tuple[str, ...]
 ) -> Iterator[Row]:
-    """Line: ascending - descending; turn: forward - backward, wherever a list begins. Each order of
-    a text counts once.
+    """Yield line (ascending - descending) and turn (forward - backward, wherever a list begins).
+
+    Each order of a text counts once.
 
     ``kept``: which judgments; ``value``: (rows,), what they are. The contrasts of
-    ``core/verdict.py``, of this arm alone and with names of units, so that two arms can be held
-    against each other.
+    ``core/verdict.py``, for this arm alone and with names of units, so that two arms can be
+    compared.
     """
     cells = order_cells(arm.text[arm.item[kept]], arm.order[kept], value[kept], len(arm.shown))
     span, reach = float(np.ptp(arm.scores)), 0.0
@@ -73,7 +73,7 @@ def contrasts(
         direction = turn(arm.shown) if measure == "turn" else line(arm.shown)
         if not len(cells.text):
             estimate = missing("nothing_parsed")
-        elif alone:  # one drawn order a text: texts are held against each other, by HC3
+        elif alone:  # one drawn order per text: texts are compared with each other, by HC3
             estimate = missing("single_order" if arm.single_order else "too_few_units")
             if (fitted := over_texts(cells, direction, span)) is not None:
                 slope, influence, most = fitted
@@ -84,13 +84,7 @@ def contrasts(
                 )
         elif (contrast := within_texts(cells, direction, arm.texts, span)) is None:
             several = bool((np.bincount(cells.text) > 1).any())
-            estimate = missing(
-                "single_order"
-                if arm.single_order
-                else "no_contrast"
-                if several
-                else "no_two_orders"
-            )
+            estimate = missing(arm.lacking("no_contrast" if several else "no_two_orders"))
         else:
             reach = max(reach, contrast.reach)
             top, bottom = (
@@ -101,8 +95,9 @@ def contrasts(
 
 
 def reversed_list(arm: Arm) -> Iterator[Row]:
-    """The list as the scale runs less its reverse, of the calls in these two orders alone; no row
-    without both.
+    """Yield the list as the scale runs minus its reverse, from the calls in these two orders.
+
+    There is no row without both.
 
     ``counts``: of ``n`` items judged in both, how many have another mean score in one than in the
     other (``changed``); of those asked twice in one of the two (``again``), how many then got two
@@ -138,18 +133,14 @@ def reversed_list(arm: Arm) -> Iterator[Row]:
 
 
 def largest_gap(arm: Arm) -> Row:
-    """The order with the highest mean score less the one with the lowest, without the luck of
-    having chosen them.
+    """Return the highest minus the lowest mean score of an order, without the luck of the choice.
 
-    ``counts``: ``seen``, the difference of the two means as they are, which is larger by that luck.
+    ``counts``: ``seen``, the plain difference of the two means, which is larger by that luck.
     """
     counts = {"n": int(arm.ok.sum())}
-    if not counts["n"] or arm.single_order:
-        return Row(
-            "largest_gap",
-            missing("single_order" if counts["n"] else "nothing_parsed"),
-            counts=counts,
-        )
+    lacking = arm.lacking("")
+    if lacking:
+        return Row("largest_gap", missing(lacking), counts=counts)
     kept = arm.rows
     made = extremes(
         arm.item[kept], arm.order[kept], arm.value[kept], arm.unit, arm.units, arm.shown, arm.scores
@@ -172,8 +163,9 @@ def largest_gap(arm: Arm) -> Row:
 
 
 def _gap_seen(arm: Arm) -> float:
-    """The largest difference of two orders' mean scores; NaN where orders were not asked of the
-    same items.
+    """Return the largest difference of two orders' mean scores.
+
+    NaN where orders were not asked about the same items.
     """
     kept = arm.rows
     cells = order_cells(arm.item[kept], arm.order[kept], arm.value[kept], len(arm.shown))
@@ -188,21 +180,14 @@ CHANGES = ("order_change", "repeat_change", "order_excess")
 
 
 def single_scores(arm: Arm, measures: tuple[str, str, str] = CHANGES) -> Iterator[Row]:
-    """How far two scores of one item lie apart in different orders, in the same order, and how much
-    of it is the order's.
+    """Yield how far two scores of an item are apart: in other orders, in the same, and the excess.
 
-    Of choices: how often two calls name different winners, a tie being one of its own; ``measures``
-    names the rows. By text, each counts once whatever its calls. ``from``: the strategy whose
+    For choices: how often two calls name different winners, a tie being one of its own. Each text
+    counts once whatever its calls. ``measures`` names the rows; ``from``: the strategy whose
     repeats size the noise.
     """
     apart, own = changes(arm)
-    nothing = (
-        "nothing_parsed"
-        if not arm.ok.any()
-        else "single_order"
-        if arm.single_order
-        else "no_two_orders"
-    )
+    nothing = arm.lacking("no_two_orders")
     same, source = noise_of(arm) if np.isfinite(apart).any() else (own, arm.condition.strategy)
 
     def row(measure: str, values: Floats, why: str) -> Row:
@@ -227,8 +212,7 @@ def beside_noise(
     nothing: str,
     silent: str = "no_repeats",
 ) -> Iterator[Row]:
-    """Rows of a change (n,), of that between calls in the same order, and of the first less the
-    second.
+    """Yield rows of a change (n,), of that between calls in the same order, and of the excess.
 
     NaN where not known. The excess is over what knows both; all three are where ENOUGH of ``texts``
     do, so that they add up. ``row``: of a measure, its values, and why there are none; ``nothing``:
@@ -243,18 +227,20 @@ def beside_noise(
         np.where(known, same, np.nan) if known.any() else same,
         silent if changed else nothing,
     )
-    yield row(
-        measures[2],
-        change - same,
-        nothing if not changed else "noise_elsewhere" if repeated else silent,
-    )
+    if not changed:
+        why = nothing
+    elif repeated:
+        why = "noise_elsewhere"
+    else:
+        why = silent
+    yield row(measures[2], change - same, why)
 
 
 @once
 def changes(arm: Arm) -> tuple[Floats, Floats]:
-    """(texts,) each, in points: mean |difference| of two calls in different orders, and in the same
-    order.
+    """Return (texts,) each the mean |difference| of two calls in other orders, and in the same.
 
+    In points.
     NaN where a text has no such calls. Of several criteria in one call: the mean over those that
     have them.
     """
@@ -275,8 +261,9 @@ def _by_text(arm: Arm, values: Floats) -> Floats:
 
 
 def noise_of(arm: Arm) -> tuple[Floats, str]:
-    """((texts,) change in the same order, the strategy it was measured under; "" where no order was
-    asked twice).
+    """Return (texts,) the change in the same order, and the strategy it was measured under.
+
+    "" where no order was asked twice.
 
     The arm's own where ENOUGH of its texts have it, else that of the arm of its setting that knows
     it of most texts whose change is known.
@@ -298,8 +285,9 @@ def noise_of(arm: Arm) -> tuple[Floats, str]:
 def _over_texts(
     arm: Arm, measure: str, values: Floats, why: str, source: str = "", beyond_noise: bool = False
 ) -> Row:
-    """The mean over the texts that have a value; an excess scatters to one side, most texts not at
-    all and some far.
+    """Return the mean over the texts that have a value.
+
+    An excess scatters to one side: most texts not at all, and some far.
     """
     rule: Callable[[Floats], Rule] = partial(
         Student,
@@ -316,8 +304,9 @@ def _over_texts(
 
 
 def spread(arm: Arm) -> Row:
-    """Standard deviation of an item's scores over its calls, mean over items (Xu et al. v1, Table
-    3).
+    """Return the mean over items of the standard deviation of an item's scores over its calls.
+
+    Source: Xu et al. v1, Table 3.
     """
     values = within_item_sd(arm.item[arm.rows], arm.value[arm.rows], arm.items)
     why = "no_repeats" if arm.ok.any() else "nothing_parsed"

@@ -1,8 +1,9 @@
-"""A variant beside the judge's default in; what that form of the prompt does to scores out (Li et
-al., Tables 2 to 4).
+"""Say what a variant of the judge prompt does to scores, compared with the default.
+
+Source: Li et al., Tables 2 to 4.
 
 Differences are paired by item. Scores change from call to call in any case, so changed scores are
-set against those that change when the same form asks again.
+compared with those that change when the same form is repeated.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,14 +37,12 @@ MEASURES = (
     "variant_distance",
 )
 FAILED = -1
-"""Stands for a reply without a score, as in the paper."""
+"""Code of a reply without a score, as in the paper."""
 
 
 @topic("variants", axes={*SCORED, "pairs", "lists"}, charts=CHARTS, per="run")
 def variants(arms: Sequence[Arm]) -> Iterator[Row]:
-    """Of each condition in another form, held against the default's condition of the same
-    strategy.
-    """
+    """Yield rows for each condition in another form, compared with the default of its strategy."""
     shown: set[int] = set()
     for form in forms(arms):
         for base, arm in zip(form.base, form.arms, strict=True):
@@ -64,9 +63,10 @@ def variants(arms: Sequence[Arm]) -> Iterator[Row]:
 
 
 def means_of_both(both: Rated, of: Mapping[str, str], *, comparable: bool) -> Iterator[Row]:
-    """Mean difference of an item's mean scores, other form - default, and the mean size of it, in
-    points; r of the two; r of this form with people on the same items, and its difference from the
-    default's.
+    """Yield how an item's mean score differs between the forms, and how the two correlate.
+
+    The mean difference (other form - default) and its mean size, in points; r of the two forms; r
+    of this form with people on the same items, and its difference from the default's.
     """
     arm, moved, people = both.arm, both.mean - both.human, rated(both.arm)
     about: dict[str, Any] = {"condition": arm.code, "counts": {"n": len(both.paired)}}
@@ -85,9 +85,7 @@ def means_of_both(both: Rated, of: Mapping[str, str], *, comparable: bool) -> It
 
 
 def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints) -> Iterator[Row]:
-    """Share of scores (of choices: winners) that differ between a call in each form, in one form,
-    and the excess.
-    """
+    """Yield the share of scores (or winners) that differ between forms, in one, and the excess."""
     lots = len(item_of_lot)
 
     def apart(side: int | None) -> Floats:
@@ -119,7 +117,7 @@ def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints
 
 
 def distribution(arm: Arm, name: str) -> Iterator[Row]:
-    """Share of each score among all replies, those without one as -1 (Li et al., Figure 3)."""
+    """Yield the share of each score among all replies, -1 for none (Li et al., Figure 3)."""
     given = np.where(arm.ok, arm.score, FAILED)
     yield from _shares_of_scores(
         arm, name, [FAILED, *range(len(arm.scores))], given, arm.unit[arm.item]
@@ -127,7 +125,7 @@ def distribution(arm: Arm, name: str) -> Iterator[Row]:
 
 
 def of_people(arm: Arm) -> Iterator[Row]:
-    """The same of people's mean ratings, each to the nearest score, upwards from the middle."""
+    """Yield the same for people's mean ratings, rounded to the nearest score, up in the middle."""
     people = rated(arm)
     if people is not None and people.comparable:
         known = np.isfinite(people.human)

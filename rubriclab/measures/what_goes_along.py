@@ -36,9 +36,10 @@ class Model(NamedTuple):
 
 
 class Stepwise(NamedTuple):
-    """``n`` cells; the ``chosen`` model; ``without``: the model without each variable that was
-    kept; ``dropped``: the others. No model (``chosen`` None) where cells are fewer than parameters
-    + 2 or the outcome never varies.
+    """The result of stepwise selection over ``n`` cells.
+
+    chosen: None where cells are fewer than parameters + 2 or the outcome never varies.
+    without: the model without each variable that was kept. ``dropped``: the other variables.
     """
 
     n: int
@@ -48,7 +49,7 @@ class Stepwise(NamedTuple):
 
 
 def stepwise(y: Floats, variables: Mapping[str, Floats | Ints]) -> Stepwise:
-    """From all variables, the one that lowers AIC most is removed or added until none does.
+    """Remove or add the variable that lowers AIC most, from all variables on, until none does.
 
     ``y``: (cells,). ``variables``: name -> (cells,), integers are categories, floats numbers; a
     variable enters and leaves whole. Cells with a NaN are left out, and so are variables that take
@@ -65,15 +66,16 @@ def stepwise(y: Floats, variables: Mapping[str, Floats | Ints]) -> Stepwise:
     if not blocks or len(y) < parameters + 2 or np.ptp(y) == 0:
         return Stepwise(len(y), None, {}, ())
     names, current = list(blocks), _fit(y, list(blocks.values()))
-    while (
-        True
-    ):  # AIC falls, or a variable that others imply leaves at equal AIC: no set comes twice
+    # Ends, as no set comes twice: AIC falls, or a variable that others imply leaves at equal AIC.
+    while True:
         moves = []
         for name in blocks:
+            # Without the variable if the model has it, else with it.
             after = [other for other in blocks if (other in names) != (other == name)]
             moves.append((_fit(y, [blocks[other] for other in after]), name not in names, after))
         best, adds, after = min(moves, key=lambda move: round(move[0].aic, 9))
-        if best.aic > current.aic + (-ALMOST if adds else ALMOST):
+        worst_allowed = current.aic - ALMOST if adds else current.aic + ALMOST
+        if best.aic > worst_allowed:
             break
         names, current = after, best
     without = {name: _fit(y, [blocks[other] for other in names if other != name]) for name in names}
@@ -105,22 +107,20 @@ def _fit(y: Floats, blocks: list[Floats]) -> Model:
 
 # --------------------------------------------------------------------------------- the topic's rows
 LENGTHS = ("input_length", "output_length")
-"""Columns of items: signs of the question, and of all answers, where their texts are kept."""
+"""Columns of items: characters of the question, and of all answers, where texts are kept."""
 NONE = "none"
 """The table's row in which nothing is removed."""
 
 
 @topic("what_goes_along", axes={"pairs", "lists"}, per="run")
 def what_goes_along(arms: Sequence[Arm]) -> Iterator[Row]:
-    """Of conditions that differ in their judge alone, on each data set; of several data sets also
-    together.
-    """
-
+    """Yield rows for conditions that differ only in their judge, on each data set and on all."""
     for group in grouped(arms, but_judge):
         datasets = grouped(group, lambda about: about.dataset)
-        for part, of in [(part, {}) for part in datasets] + [(group, {"dataset": "all"})] * (
-            len(datasets) > 1
-        ):
+        parts: list[tuple[list[Arm], dict[str, str]]] = [(part, {}) for part in datasets]
+        if len(datasets) > 1:
+            parts.append((group, {"dataset": "all"}))
+        for part, of in parts:
             cells = pd.concat([cells_of(arm) for arm in part], ignore_index=True)
             if len(cells) > 1:
                 yield from tables(cells, part[0].code, of)
@@ -152,9 +152,7 @@ def cells_of(arm: Arm) -> pd.DataFrame:
 
 
 def tables(cells: pd.DataFrame, code: int, of: dict[str, str]) -> Iterator[Row]:
-    """By how much AIC grows without each variable that was kept, from the whole model on; those
-    that were dropped.
-    """
+    """Yield how much AIC grows without each variable that was kept, then the dropped ones."""
     variables = {
         name: pd.factorize(cells[name])[0].astype(np.int64)
         for name in ("judge", "task", "candidate")

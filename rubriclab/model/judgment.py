@@ -1,5 +1,4 @@
-"""What a study asks in, what comes back out, as values: conditions, orderings, calls, replies, the
-table of judgments.
+"""Define what a study asks and what comes back: conditions, orderings, calls, replies, judgments.
 
 The table is what every number starts from, whether a run made it, a file brought it or the store
 kept it.
@@ -41,8 +40,9 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """``shown[p]``: the score (or criterion) at position p + 1; ``labels[p]``: what stands for it
-    there.
+    """What one order shows.
+
+    shown[p]: the score (or criterion) at position p + 1. ``labels[p]``: its label there.
     """
 
     shown: tuple[int | str, ...]
@@ -50,21 +50,22 @@ class Ordering:
 
 
 def order_text(shown: Sequence[Any]) -> str:
-    """An order as files have it: ``3 1 2`` for scores, ``Clarity|Depth`` for criteria."""
+    """Return an order as files have it: ``3 1 2`` for scores, ``Clarity|Depth`` for criteria."""
     if all(isinstance(part, int | float) for part in shown):
         return " ".join(f"{part:g}" for part in shown)
     return "|".join(map(str, shown))
 
 
 def step_of(scores: Sequence[float]) -> float:
-    """One step of an ascending scale, in points: the median distance of neighbouring scores; 1
-    where there are none.
+    """Return one step of an ascending scale, in points; 1 where there are none.
+
+    It is the median distance of neighbouring scores.
     """
     return float(median(b - a for a, b in pairwise(scores))) if len(scores) > 1 else 1.0
 
 
 def level_text(level: Any) -> str:
-    """A level of a factor, or what a row is about, as it is read: “0.5”, “letters”."""
+    """Return a level of a factor, or what a row is about, as people read it: “0.5”, “letters”."""
     return (
         f"{level:g}"
         if isinstance(level, int | float) and not isinstance(level, bool)
@@ -73,8 +74,9 @@ def level_text(level: Any) -> str:
 
 
 def variant_text(variant: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """The factors of a variant that differ from the baseline's ``own``: “ids = letters”; empty
-    where none does.
+    """Return the factors of a variant that differ from the baseline's ``own``: “ids = letters”.
+
+    Empty where none does.
     """
     return ", ".join(
         f"{key} = {level_text(level)}" for key, level in variant.items() if level != own.get(key)
@@ -105,8 +107,10 @@ class Condition:
     constrain: Constraint = "free"
 
     def document(self) -> dict[str, Any]:
-        """Return the condition as it is kept; what later versions added only where it is used, so
-        that what older ones kept is still the same.
+        """Return the condition as it is kept.
+
+        A field of later versions appears only where it is used, so that older documents stay the
+        same.
         """
         body = asdict(self)
         if self.constrain == "free":
@@ -115,9 +119,7 @@ class Condition:
 
     @property
     def setting(self) -> tuple[Any, ...]:
-        """What conditions share that differ in their orders alone: each may be another's
-        control.
-        """
+        """What conditions share that differ only in their orders: each may be another's control."""
         return (
             self.judge,
             self.dataset,
@@ -130,12 +132,12 @@ class Condition:
 
     @property
     def chooses(self) -> bool:
-        """Does a call choose between candidates' answers? Then it has a position and no score."""
+        """Return whether a call chooses between candidates: it has a position and no score then."""
         return self.reorder in ("pairs", "lists")
 
     @property
     def joint(self) -> bool:
-        """Does a call score several items: criteria of a text, or several answers?"""
+        """Return whether a call scores several items: criteria of a text, or several answers."""
         return self.reorder == "criteria" or (self.reorder == "responses" and self.positions > 1)
 
     @property
@@ -331,8 +333,9 @@ class JudgmentTable:
 
 
 def count_notes(given: Iterable[tuple[Any, ...]]) -> dict[tuple[int, str], int]:
-    """Return how many calls of each condition have each of NOTED, from (condition, note of a call,
-    calls with it).
+    """Return how many calls of each condition have each of NOTED.
+
+    ``given``: (condition, note of a call, calls with it).
     """
     counted: dict[tuple[int, str], int] = {}
     for condition, note, calls in given:

@@ -20,16 +20,18 @@ ALL_WITHOUT_ASKING = 4
 
 
 def rotations(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
-    """The n cyclic rotations: each option at each position once (of candidates: Shi et al., section
-    2.1).
+    """Return the n cyclic rotations: each option at each position once.
+
+    Source, for candidates: Shi et al., section 2.1.
     """
     line = tuple(options)
     return [line[shift:] + line[:shift] for shift in range(len(line))]
 
 
 def balanced(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
-    """n rotations and n rotations of the reverse: each option at each position twice (Xu et al. v2,
-    section 3.1).
+    """Return n rotations and n rotations of the reverse: each option at each position twice.
+
+    Source: Xu et al. v2, section 3.1.
 
     Two options have two distinct orders.
     """
@@ -40,7 +42,7 @@ def balanced(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
 
 
 def williams(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
-    """A Williams (1949) square: balanced for position and for the option just before.
+    """Return a Williams (1949) square: balanced for position and for the option just before.
 
     n rows for even n, 2n for odd: the zigzag 0, 1, n-1, 2, n-2, ... shifted through all residues,
     and its mirror image where n is odd.
@@ -113,7 +115,7 @@ class Strategy:
     def asked(
         self, options: Sequence[Shown], *, seed: int = 0, item_id: str = ""
     ) -> list[tuple[Shown, ...]]:
-        """The order of every call of one item, in the design's own order.
+        """Return the order of every call of one item, in the design's own order.
 
         Raises LabError for a number of calls that the strategy cannot have, and for orders that are
         none.

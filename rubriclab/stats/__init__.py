@@ -1,1 +1,1 @@
-"""Statistics: arrays in, numbers out; nothing here knows of runs, stores or words."""
+"""Compute statistics from arrays; nothing here knows about runs, stores or words."""

@@ -1,4 +1,4 @@
-"""Two numbers an item in; r, rho and tau-b out, each with its value without every unit in turn.
+"""Correlate two numbers per item: r, rho and tau-b, each with its value without every unit in turn.
 
 ``x``: an item's mean score, ``y``: its mean rating, (items,); ``unit``: (items,) 0..units-1, what
 is left out together. A correlation is NaN for fewer than two items or where a side never varies.
@@ -18,7 +18,9 @@ MOST_SUBSETS = 1_024
 """Up to this many subsets of calls the budget takes all of them, above it as many, drawn with a
 seed.
 """
-FEWEST_SUBSETS, MOST_MEANS, _AT_ONCE = 30, 500_000, 250_000
+FEWEST_SUBSETS = 30
+MOST_MEANS = 500_000
+_AT_ONCE = 250_000
 """Of many items fewer subsets are taken, so that there are MOST_MEANS means of an item, _AT_ONCE
 held together.
 """
@@ -38,8 +40,9 @@ def _from_mean(x: Floats) -> Floats:
 
 
 def r_of(totals: Floats) -> Floats:
-    """r from sums (..., 6) of 1, x, y, xx, yy, xy; NaN where a variance is nil next to its raw
-    moment.
+    """Return r from sums (..., 6) of 1, x, y, xx, yy, xy.
+
+    NaN where a variance is nil next to its raw moment.
     """
     n, x, y, xx, yy, xy = np.moveaxis(totals, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -95,8 +98,9 @@ def _mean_above(level: Ints, other: Floats) -> Floats:
 
 
 def _without(influence: Floats, unit: Ints, units: int) -> Floats:
-    """(units, k): how leaving out each unit moves the means of ``influence`` (items, k), which are
-    means over pairs.
+    """(units, k): how leaving out each unit moves the means of ``influence`` (items, k).
+
+    These are means over pairs.
 
     Over one item fewer than are left: each has one partner fewer too, as the jackknife itself has
     it to second order.
@@ -107,8 +111,9 @@ def _without(influence: Floats, unit: Ints, units: int) -> Floats:
 
 
 def kendall(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
-    """Kendall's tau-b (1945): concordant minus discordant pairs of items, over the root of untied
-    ones.
+    """Return Kendall's tau-b (1945).
+
+    Concordant minus discordant pairs of items, over the root of untied ones.
 
     Without each unit to first order: an item's part in the pairs counts twice, for it and for the
     other one.
@@ -159,9 +164,10 @@ def _below(x: Ints, y: Ints) -> Ints:
 
 # ------------------------------------------------------------------------------ people, and budgets
 def with_the_others(ratings: Floats, unit: Ints, units: int) -> tuple[Floats, Floats, Ints]:
-    """Each rater's r with the mean of the others on the same items: ((raters,), without each unit
-    (units, raters), the units on which they have company (raters,)). ``ratings``: (items, raters),
-    NaN where there is none.
+    """Return each rater's r with the mean of the others on the same items, (raters,).
+
+    Also without each unit (units, raters), and the units on which they have company (raters,).
+    ``ratings``: (items, raters), NaN where there is none.
     """
     known = np.isfinite(ratings)
     total, count = np.where(known, ratings, 0.0).sum(axis=1), known.sum(axis=1)
@@ -177,8 +183,9 @@ def with_the_others(ratings: Floats, unit: Ints, units: int) -> tuple[Floats, Fl
 
 
 class Budget(NamedTuple):
-    """r of the mean of ``calls`` calls: the mean over ``subsets``, and the 2.5 and 97.5 percentiles
-    of these.
+    """r of the mean of ``calls`` calls: the mean over ``subsets``, with a band.
+
+    The band is the 2.5 and 97.5 percentiles over subsets.
     """
 
     calls: int

@@ -1,5 +1,4 @@
-"""Calls in; how far calls of one order, or of several, are from the mean over all, and calls
-without their position, out.
+"""Correct calls for their position, and measure how far a few orders are from the mean over all.
 
 With token probabilities, what a judge says is, up to a constant, the option's own probability times
 a prior of its position (PriDe: Zheng et al. 2024, Large Language Models Are Not Robust Multiple
@@ -19,9 +18,10 @@ _FLOOR = 1e-6
 
 
 def position_prior(shown: Ints, item: Ints, order: Ints, chances: Floats) -> Floats | None:
-    """(positions,) summing to 1, from ``chances`` (calls, options): least squares of log
-    probabilities on position, with a term for each item and option and one for each call. None
-    where no position changes within an item.
+    """Return how probable each position is by itself, (positions,) summing to 1.
+
+    Least squares of log probabilities ``chances`` (calls, options) on position, with a term for
+    each item and option and one for each call. None where no position changes within an item.
     """
     items, n = int(item.max(initial=-1)) + 1, chances.shape[1]
 
@@ -43,16 +43,18 @@ def position_prior(shown: Ints, item: Ints, order: Ints, chances: Floats) -> Flo
 
 
 def divided(chances: Floats, position: Ints, prior: Floats) -> Floats:
-    """Probabilities (calls, options) of options at ``position`` with the prior divided out, summing
-    to 1.
+    """Return probabilities (calls, options) with the position prior divided out, summing to 1.
+
+    ``position``: (calls, options) of each option.
     """
     corrected = chances / prior[position]
     return np.asarray(corrected / corrected.sum(axis=1, keepdims=True))
 
 
 def shrunk(x: Floats, means: Floats) -> tuple[float, float, float]:
-    """(start, slope, middle) of the line start + slope (x - middle) along which probe items'
-    ``means`` follow one call.
+    """Return the line along which probe items' ``means`` follow one call.
+
+    (start, slope, middle) of start + slope (x - middle).
     """
     away = x - x.mean()
     square = float(away @ away)
@@ -62,9 +64,10 @@ def shrunk(x: Floats, means: Floats) -> tuple[float, float, float]:
 # -------------------------------------------------------- how far so many calls are from all orders
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Calls by item and column (an order, or a form of the prompt), (items, columns) each:
-    ``count``, ``mean``, ``noise``, the variance of one call; NaN where not known. ``default``: the
-    column that others are held against.
+    """Calls by item and column (an order, or a form of the prompt), (items, columns) each.
+
+    ``count``, ``mean``, ``noise``: of calls; noise is the variance of one call, NaN where not
+    known. ``default``: the column that others are compared with.
     """
 
     count: Floats
@@ -94,9 +97,7 @@ class Grid:
         return np.asarray(known & (self.m >= max(2, 0.5 * self.count.shape[1])))
 
     def column_distance(self, calls: int = 1) -> Floats:
-        """(items, columns): squared distance of so many calls in one column from the mean over all,
-        without bias.
-        """
+        """(items, columns): squared distance of k calls in a column from the mean over all."""
         m = self.m[:, None]
         own = self.error * (1 - 2 / m) + (row_means(self.error) / self.m)[:, None]
         return np.asarray((self.mean - self.centre[:, None]) ** 2 - own + self.noise / calls)
@@ -115,8 +116,9 @@ class Grid:
 def grid_of(
     item: Ints, items: int, column: Ints, columns: int, value: Floats, default: int
 ) -> Grid:
-    """From calls; the noise of cells asked once is the mean over the cells of their item that were
-    asked twice.
+    """Return the grid of calls.
+
+    The noise of cells asked once is the mean over the cells of their item that were asked twice.
     """
     cells = item, items, column, columns
     count = crossed(*cells)

@@ -1,5 +1,6 @@
-"""Scores under orders in; contrasts of the mean, and the largest gap between two orders without
-luck, out.
+"""Estimate how orders move the mean score: contrasts, and the largest gap between two orders.
+
+The gap is freed of luck: noise that is chosen along with the largest of several means.
 
 Arrays in, numbers out, in points. Orders are assigned by the design, so what is regressed on them
 is caused by them. What comes from the units' own sums holds whatever goes on within a unit (Liang
@@ -28,14 +29,21 @@ from rubriclab.stats.resample import (
 )
 
 MIN_UNITS = 8
-SPLITS, DRAWS, GROUPS = 6, 1_000, 200
+"""With fewer units nothing here has an interval."""
+SPLITS = 6
+"""Random halvings of the units that the largest gap is averaged over."""
+DRAWS = 1_000
+"""Random signs of the units' errors (wild bootstrap) per split."""
+GROUPS = 200
+"""More units than this are first summed in this many random groups: bounds the time."""
 _FLAT = 1e-9
 
 
 # ---------------------------------------------------------------------------------------- contrasts
 class OrderCells(NamedTuple):
-    """Each text in each order that it was judged in, (cells,) each: ``text``, ``order``, ``mean``
-    score.
+    """The mean score of each text in each order that it was judged in.
+
+    text, order, mean: (cells,) each.
     """
 
     text: Ints
@@ -44,7 +52,7 @@ class OrderCells(NamedTuple):
 
 
 def order_cells(text: Ints, order: Ints, value: Floats, orders: int) -> OrderCells:
-    """The cells of calls (calls,); ``orders``: how many there are."""
+    """Return the cells of calls (calls,); ``orders``: how many there are."""
     present, cell = distinct(text * orders + order)
     return OrderCells(
         present // orders, present % orders, np.bincount(cell, value) / np.bincount(cell)
@@ -52,8 +60,10 @@ def order_cells(text: Ints, order: Ints, value: Floats, orders: int) -> OrderCel
 
 
 class Contrast(NamedTuple):
-    """By text: ``top`` / ``bottom`` summed is the contrast, in points; ``reach``: the most that a
-    text can be.
+    """A contrast of the mean score: the sum of ``top`` over the sum of ``bottom``, in points.
+
+    top, bottom: (texts,) each.
+    reach: the most that a single text can add.
     """
 
     top: Floats
@@ -62,8 +72,9 @@ class Contrast(NamedTuple):
 
 
 def within_texts(cells: OrderCells, direction: Floats, texts: int, span: float) -> Contrast | None:
-    """Score against ``direction`` (orders,), centred within each text; every order of a text counts
-    once.
+    """Return the contrast of scores along ``direction`` (orders,), centred within each text.
+
+    Every order of a text counts once.
 
     top = mean of c y, bottom = mean of c^2 / 2 over a text's orders: a line's end-to-end
     difference, or forward less backward mean. ``span``: of the scale. None where no text was judged
@@ -88,7 +99,7 @@ def within_texts(cells: OrderCells, direction: Floats, texts: int, span: float) 
 def over_texts(
     cells: OrderCells, direction: Floats, span: float
 ) -> tuple[float, Floats, float] | None:
-    """Where each text has one drawn order: (end-to-end slope, influence of each cell, reach).
+    """Return (end-to-end slope, influence of each cell, reach) where a text has one random order.
 
     Twice the least-squares slope of the score on ``direction``, with HC3 influence (MacKinnon and
     White 1985: residuals over one less their leverage). None where fewer than MIN_UNITS texts, on
@@ -173,8 +184,10 @@ class Extremes:
 def extremes(
     item: Ints, order: Ints, value: Floats, unit: Ints, n_units: int, shown: Ints, scores: Floats
 ) -> Extremes | None:
-    """Of calls (calls,) of items with their ``unit`` (items,); ``shown`` (orders, n): score codes,
-    ``scores`` in points.
+    """Return the two ends of all orders.
+
+    ``item``, ``order``, ``value``: (calls,); ``unit``: (items,); ``shown``: (orders, n) score
+    codes; ``scores``: in points.
 
     An order takes part if it was asked at least half as often as the most asked one, and MIN_UNITS
     times; where these are not half of the calls, pulls of positions are fitted instead. None with
@@ -201,12 +214,9 @@ def extremes(
             alone, between = judged_alone(item, order, len(unit))
         y = centred(item, value[:, None], alone, between)[:, 0]
         cells = unit[item], n_units, column[order], len(often)
-        parts = [
-            crossed(*cells, weights=y),
-            crossed(*cells),
-        ]  # (units, orders): item-centred scores, and calls
-        ranked = by_content(np.hstack(parts))
-        top, bottom = in_groups([part[ranked] for part in parts], GROUPS, rng)
+        scores_of_units, calls_of_units = crossed(*cells, weights=y), crossed(*cells)
+        ranked = by_content(np.hstack([scores_of_units, calls_of_units]))
+        top, bottom = in_groups([scores_of_units[ranked], calls_of_units[ranked]], GROUPS, rng)
         compare = ends
     if len(top) < MIN_UNITS:
         return None
@@ -217,7 +227,8 @@ def extremes(
         rank = np.argsort(np.argsort(rounded_ties(whole), kind="stable"), kind="stable")
         high, low = rank, len(rank) - 1 - rank
     else:
-        high, low = (shown[often[int(end(rounded_ties(whole)))]] for end in (np.argmax, np.argmin))
+        means = rounded_ties(whole)
+        high, low = shown[often[means.argmax()]], shown[often[means.argmin()]]
     halves = np.zeros((SPLITS, len(top)))
     for half in halves:
         half[rng.permutation(len(top))[: len(top) // 2]] = 1.0
@@ -228,8 +239,9 @@ def extremes(
 
 
 def judged_alone(item: Ints, order: Ints, items: int) -> tuple[Bools, bool]:
-    """((items,): judged in one order only; were most items?): then only items can be held against
-    each other.
+    """Return (items,) whether each was judged in one order only, and whether most items were.
+
+    Only items can be compared then.
     """
     first = np.zeros(items, dtype=np.int64)
     first[item] = order
@@ -241,7 +253,7 @@ def judged_alone(item: Ints, order: Ints, items: int) -> tuple[Bools, bool]:
 
 
 def centred(item: Ints, values: Floats, alone: Bools, between: bool) -> Floats:
-    """``values`` (calls, k) less their item's mean.
+    """Return ``values`` (calls, k) minus their item's mean.
 
     Where most items were judged in one order only (``between``), those ``alone`` are centred on the
     mean of all such items, which orders drawn at random allow: within them there is nothing to
@@ -267,8 +279,9 @@ def _by_position(
     between: bool,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Normal equations of the score on the points shown at all positions, (groups, n) and (groups,
-    n, n).
+    """Return the normal equations of the score on the points shown at each position.
+
+    (groups, n) and (groups, n, n).
     """
     x = centred(item, shows[order], alone, between)
     y = centred(item, value[:, None], alone, between)
@@ -292,22 +305,24 @@ def _by_position(
 
 
 def rounded_ties(means: Floats) -> Floats:
-    """Means that differ by rounding errors alone become equal, so that these do not choose between
-    two orders.
-    """
+    """Return means in which rounding errors do not choose between two orders."""
     return np.round(means, 9)
 
 
 def ends(chosen: Floats, valued: Floats) -> Floats:
-    """The highest and the lowest entry of each row of ``chosen``, compared in ``valued``; of ties
-    (1e-9) the first.
+    """Return the highest minus the lowest entry, chosen in ``chosen``, valued in ``valued``.
+
+    Row by row; of ties (1e-9) the first counts.
     """
     row, settled = np.arange(len(chosen)), rounded_ties(chosen)
     return np.asarray(valued[row, settled.argmax(axis=1)] - valued[row, settled.argmin(axis=1)])
 
 
 def _ends_of_positions(scores: Floats) -> Callable[[Floats, Floats], Floats]:
-    """High scores where the pull is strong less the reverse: the two ends of a sum of pulls."""
+    """Return a function that compares the two ends of a sum of pulls.
+
+    High scores where the pull is strong, minus the reverse.
+    """
     apart = scores - scores[::-1]
 
     def compare(chosen: Floats, valued: Floats) -> Floats:
@@ -348,7 +363,7 @@ def _inverted(
 
 
 def _edge(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Where ``holds`` changes from false to true."""
+    """Return where ``holds`` changes from false to true."""
     for _ in range(12):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)

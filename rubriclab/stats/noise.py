@@ -1,6 +1,4 @@
-"""Scores of items in; how far calls of one item lie apart, in different orders and in the same one,
-out.
-"""
+"""Measure how far calls of one item lie apart, in different orders and in the same one."""
 
 import numpy as np
 
@@ -15,8 +13,9 @@ def differences(
     n_items: int,
     request: Ints | None = None,
 ) -> tuple[Floats, Floats]:
-    """(in different orders, in one and the same order): mean absolute difference of two calls of an
-    item, (items,), in points.
+    """Return the mean absolute difference of two calls of an item, (items,) each, in points.
+
+    First in different orders, then in one and the same order.
 
     All pairs of its calls, each kind averaged by itself (U-statistics); NaN where an item has no
     such pair.
@@ -74,8 +73,9 @@ def _pairs(group: Ints, score: Ints, scores: Floats | int, size: int) -> Floats:
 
 
 def within_item_sd(item: Ints, values: Floats, n_items: int) -> Floats:
-    """Standard deviation (ddof 1) of each item's values (calls,); NaN below two. Xu et al. v1,
-    Table 3.
+    """Return the standard deviation (ddof 1) of each item's values (calls,); NaN below two.
+
+    Source: Xu et al. v1, Table 3.
     """
     if not len(values):
         return np.full(n_items, np.nan)

@@ -1,4 +1,4 @@
-"""Choices between candidates in: consistency, fairness, stability and votes of judges out.
+"""Classify choices between candidates: consistency, fairness, stability and votes of judges.
 
 Source: Shi et al., Judging the Judges, sections 2.2, 2.3, C and E, with the definitions that give
 its Table 2. A *series* is one comparison shown in p orders, each candidate first once; for p = 2
@@ -13,14 +13,19 @@ from scipy import special
 
 from rubriclab.stats.resample import Floats, Ints, crossed
 
-UNASKED, NOT_PARSED, NO_WINNER = -2, -1, 0
+UNASKED = -2
+NOT_PARSED = -1
+NO_WINNER = 0
+"""Codes of a choice that is not a position; NO_WINNER is a tie."""
 CLASSES = ("consistent", "primacy", "recency", "neutral", "unparsed")
 CONSISTENT, PRIMACY, RECENCY, NEUTRAL, LOST = range(5)
 """Classes of a series. Neutral exists only for p > 2: several winners, but the candidate shown
 first won exactly as often as without a preference.
 """
 _EXACT = 1 << 13
+"""Sign flips whose absolute sum is below this are counted exactly (4 times that for few units)."""
 _PATTERNS = 100_000
+"""Random sign patterns where neither the exact count nor the normal limit can be used."""
 
 
 class Series(NamedTuple):
@@ -67,7 +72,7 @@ def classify(position: Ints) -> Series:
 
 
 def nets(series: Series, p: int) -> Ints:
-    """What each series adds to the test of PF = 0; above 0 leans to recency.
+    """Return what each series adds to the test of PF = 0; above 0 leans to recency.
 
     p = 2: recency less primacy. p > 2: decided - p x orders won by the first, whose mean is 0 for a
     judge without a preference whatever its noise; classes are not (with p = 3 a coin gives 8
@@ -79,8 +84,9 @@ def nets(series: Series, p: int) -> Ints:
 
 
 def sign_flip_p(net: Ints) -> float:
-    """Exact two-sided p of "no lean to either side" by flipping the signs of whole units, (units,)
-    integers.
+    """Return the exact two-sided p of "no lean to either side", by flipping signs of whole units.
+
+    ``net``: (units,) integers.
 
     Under the null a unit is as likely to lean by +d as by -d, so what is inside a unit may depend
     on each other in any way. With one inconsistent pair a unit it is the ordinary sign test. In
@@ -109,9 +115,11 @@ def sign_flip_p(net: Ints) -> float:
 
 
 def stability(query: Ints, position: Ints, queries: int, p: int) -> tuple[Floats, Floats]:
-    """(repetition stability (Shi et al., equation 1): the share of its commonest choice; the
-    standard deviation of "equals the commonest") of each query, (queries,), NaN where it was asked
-    once; ``query``: code of a comparison in one order.
+    """Return the repetition stability of each query, and its standard deviation, (queries,) each.
+
+    Stability is the share of the commonest choice (Shi et al., equation 1); the standard deviation
+    is of "equals the commonest". NaN where a query was asked once. ``query``: code of a comparison
+    in one order.
 
     A reply that was not parsed never counts as a choice but stays in the denominator. The sd has
     ddof 1.
@@ -137,7 +145,7 @@ class Votes(NamedTuple):
 
 
 def votes(choices: Ints, p: int) -> Votes:
-    """Majority vote and disagreement (Shi et al., C.2) of choices (instances, judges)."""
+    """Return majority vote and disagreement of choices (instances, judges) (Shi et al., C.2)."""
     counts = np.stack([(choices == k).sum(axis=1) for k in range(p + 1)], axis=1)
     top, judges = counts.max(axis=1), counts.sum(axis=1)
     sole = ((counts == top[:, None]).sum(axis=1) == 1) & (judges > 0)
@@ -162,8 +170,10 @@ class Parabola(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Where the points of a parabola come from: each one's cell and candidate of its set; of each
-    cell its set of candidates and its task.
+    """The points of a parabola.
+
+    cell, candidate: (points,) the cell of each, and its candidate in the cell's set.
+    set, task: (cells,) the set of candidates and the task of each cell.
     """
 
     cell: Ints
@@ -172,15 +182,16 @@ class Points(NamedTuple):
     task: Ints
 
 
-STUDIES, CELLS_DRAWN = 500, 5_000_000
-"""Studies in which consistency is dealt anew; fewer, at least 50, of more than 10,000 cells."""
+STUDIES = 500
+"""Random studies in which consistency has nothing to do with quality."""
+CELLS_DRAWN = 5_000_000
+"""Cells of all these studies together: with more than 10,000 cells there are fewer, at least 50."""
 
 
 def parabolas(
     consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points
 ) -> tuple[Parabola, Parabola]:
-    """PC, and PF, against the overall win rate, each held against cells whose consistency was dealt
-    anew.
+    """Fit PC, and PF, on the overall win rate, and compare with cells of random consistency.
 
     ``consistent``, ``parsed``, ``pf`` (cells,): series, and PF; ``won`` (cells, p): consistent wins
     of each candidate and 1/p of each tie and inconsistent series. An inconsistent series counts as
@@ -218,8 +229,9 @@ def parabolas(
 def _unrelated(
     consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points
 ) -> tuple[Floats, Floats, Floats]:
-    """Win rates, PC and PF of points (studies, points) where consistency has nothing to do with
-    quality.
+    """Draw win rates, PC and PF of points where consistency has nothing to do with quality.
+
+    (studies, points) each.
 
     PC and PF of each cell are dealt to other cells, whole sets and whole tasks at a time where
     every set meets every task; who wins a consistent series stays with the cell, drawn anew from a

@@ -1,4 +1,4 @@
-"""Successes and trials in, intervals of a share out; no trials have no interval (NaN ends)."""
+"""Make intervals of a share from successes and trials; without trials both ends are NaN."""
 
 import numpy as np
 from scipy import special

@@ -1,4 +1,4 @@
-"""Per-unit sums in; resampled totals, groups of units and degrees of freedom out.
+"""Resample and group units, and say how many degrees of freedom their variance has.
 
 A *unit* is what the data hold independently: an item, a block or a prompt. Units are put in the
 order of their own numbers before anything is drawn, so that neither the order of rows nor any name
@@ -24,8 +24,9 @@ MIN_RESAMPLED = 10
 
 
 def by_content(parts: Floats) -> Ints:
-    """An order of the rows of ``parts`` (units, ...) that depends on their rounded numbers alone,
-    (units,).
+    """Return an order of the rows of ``parts`` (units, ...) that depends on their numbers alone.
+
+    Numbers are rounded first.
 
     By a hash of each row: equal rows are equal contents, whatever their names. The scale keeps
     simple fractions away from the edges of rounding.
@@ -41,7 +42,7 @@ def by_content(parts: Floats) -> Ints:
 
 
 def bootstrap_sums(unit_sums: Floats, n_boot: int) -> Floats:
-    """Resampled totals (n_boot, k) of per-unit sums (units, k).
+    """Return resampled totals (n_boot, k) of per-unit sums (units, k).
 
     More than DIRECT_LIMIT units are first summed in GROUPS random groups, which are resampled in
     their stead: the same variance to first order at a bounded cost (Politis, Romano and Wolf 1999,
@@ -62,8 +63,9 @@ def bootstrap_sums(unit_sums: Floats, n_boot: int) -> Floats:
 
 
 def stretch(units: int, level: float) -> float:
-    """By how much errors drawn from ``units`` are too small: root(N / (N - 1)) t / z; NaN below
-    two.
+    """Return how much too small errors resampled from ``units`` are; NaN below two.
+
+    It is root(N / (N - 1)) t / z.
 
     Resampling N units has the variance (N - 1) / N of sampling them, and its quantiles are a normal
     curve's where Student's t on N - 1 is due (Hesterberg 2015, What Teachers Should Know About the
@@ -76,8 +78,9 @@ def stretch(units: int, level: float) -> float:
 
 
 def in_groups(parts: list[Floats], groups: int, rng: np.random.Generator) -> list[Floats]:
-    """``parts`` (units, ...) summed over so many random groups of units, the same for all; as they
-    are where there are no more units.
+    """Return ``parts`` (units, ...) summed over random groups of units, the same for all parts.
+
+    They stay as they are where there are no more units than groups.
     """
     units = len(parts[0])
     if units <= groups:
@@ -87,7 +90,9 @@ def in_groups(parts: list[Floats], groups: int, rng: np.random.Generator) -> lis
 
 
 def degrees_of_freedom(residual: Floats) -> float:
-    """Of the variance of ``residual`` (n,): at most n - 1, at least 3 (or n - 1).
+    """Return the degrees of freedom of the variance of ``residual`` (n,): n - 1 at most.
+
+    At least 3, or n - 1 if that is less.
 
     A variance of n values with excess kurtosis k has the variance 2 / (n - 1) + k / n relative to
     its square, a chi-square on d degrees of freedom 2 / d (Satterthwaite 1946): a variance made by
@@ -136,8 +141,9 @@ def t_ends(influence: Floats, level: float, *, lengthened: bool = True) -> tuple
 
 
 def sum_by(code: Ints, values: Floats | Ints | Bools, n: int) -> Floats:
-    """Sums of ``values`` (rows, ...) within each code 0..n-1, (n, ...); column by column in memory,
-    which sums of rows like.
+    """Return sums of ``values`` (rows, ...) within each code 0..n-1, (n, ...).
+
+    They lie column by column in memory, which makes later sums of rows fast.
     """
     if values.ndim == 1:
         return np.asarray(np.bincount(code, weights=values, minlength=n), dtype=np.float64)
@@ -148,8 +154,9 @@ def sum_by(code: Ints, values: Floats | Ints | Bools, n: int) -> Floats:
 
 
 def distinct(codes: Ints, size: int | None = None) -> tuple[Ints, Ints]:
-    """(the codes that occur, from 0, ascending; each entry's rank among them), by counting where a
-    table is not too large.
+    """Return the codes that occur, ascending, and each entry's rank among them.
+
+    By counting where a table is not too large.
 
     ``size``: one more than the largest code can be, where it is known.
     """
@@ -166,8 +173,9 @@ def distinct(codes: Ints, size: int | None = None) -> tuple[Ints, Ints]:
 
 
 def rank_within(code: Ints, *by: NDArray[Any]) -> Ints:
-    """(rows,): which of the rows of its code each is, from 0, sorted by the last of ``by``, then
-    the one before.
+    """(rows,): which of the rows of its code each is, from 0.
+
+    Sorted by the last of ``by``, then the one before.
     """
     row = np.lexsort((*by, code))
     rank = np.empty(len(code), dtype=np.int64)
@@ -176,8 +184,9 @@ def rank_within(code: Ints, *by: NDArray[Any]) -> Ints:
 
 
 def spread_out(code: Ints, n: int, by: NDArray[Any], values: NDArray[Any]) -> Floats:
-    """(n, most): the ``values`` of the rows of each code 0..n-1, sorted by ``by``; NaN where there
-    are no more.
+    """(n, most): the ``values`` of the rows of each code 0..n-1, sorted by ``by``.
+
+    NaN where a code has fewer rows.
     """
     rank = rank_within(code, by)
     table = np.full((n, int(rank.max(initial=0)) + 1), np.nan)
@@ -186,8 +195,9 @@ def spread_out(code: Ints, n: int, by: NDArray[Any], values: NDArray[Any]) -> Fl
 
 
 def crossed(*codes_and_sizes: Ints | int, weights: Floats | None = None) -> Floats:
-    """Counts, or sums of ``weights``, over crossed codes: crossed(a, n_a, b, n_b) -> (n_a, n_b), by
-    columns as ``sum_by``.
+    """Return counts, or sums of ``weights``, over crossed codes.
+
+    crossed(a, n_a, b, n_b) -> (n_a, n_b), in memory by columns as in ``sum_by``.
     """
     codes, sizes = codes_and_sizes[-2::-2], [int(size) for size in codes_and_sizes[::-2]]
     flat = np.asarray(codes[0], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Friedman's test and Holm's correction: numbers in, statistics and p-values out."""
+"""Test blocks by Friedman's chi-square, and correct several p-values by Holm's rule."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,9 @@ class Friedman(NamedTuple):
 
 
 def friedman(cells: Floats) -> Friedman:
-    """Friedman's (1937) chi-square with tie correction; ``cells`` (texts, positions), NaN missing.
+    """Return Friedman's (1937) chi-square with tie correction.
+
+    ``cells``: (texts, positions), NaN missing.
 
     chi2 = [12 / (n k (k+1)) sum R_j^2 - 3 n (k+1)] / [1 - sum (t^3 - t) / (n k (k^2 - 1))]. NaN
     below two positions or two whole blocks; 0 and p = 1 where no score ever moved with the
@@ -46,8 +48,9 @@ def friedman(cells: Floats) -> Friedman:
 
 
 def holm(p_values: Floats) -> Floats:
-    """Holm's (1979) step-down adjusted p-values, in the given order; NaN stays NaN and is not
-    counted.
+    """Return Holm's (1979) step-down adjusted p-values, in the given order.
+
+    NaN stays NaN and is not counted.
     """
     p = np.asarray(p_values, dtype=np.float64)
     adjusted = np.full(p.shape, np.nan)

@@ -21,7 +21,7 @@ from tests.tables import ORDERS, criteria, in_forms, options
 QUESTIONS = {"positions", "mean", "single"}
 CONSTANT = options(np.full((300, 20), 4.0), ORDERS)
 # Every item its own score, in all orders: no order effect, and a judge that could have shown one.
-READS = options(np.repeat(np.arange(300)[:, None] % 5 + 1.0, 20, axis=1), ORDERS)
+READS = options(np.repeat(np.resize([1.0, 2, 3, 4, 5], 300)[:, None], 20, axis=1), ORDERS)
 FIRST = options(np.tile(np.asarray(ORDERS)[:, 0].astype(float), (300, 2)), ORDERS)
 
 

@@ -37,23 +37,72 @@ TEN_MORE = np.r_[np.arange(10), [0] * 10]
 TWICE = np.tile(np.arange(10), 2)
 
 
-def formula(order: np.ndarray) -> np.ndarray:
-    """(40, 20): the first option shown where (i^2 + 3k) % 7 is 0, else i % 3 + 1, and 1 more where
-    (7i + 3k^2 + k) % 5.
-    """
-    i, k = np.arange(40)[:, None], np.arange(20)
-    own = i % 3 + 1 + ((7 * i + 3 * k * k + k) % 5 == 0)
-    return np.where((i * i + 3 * k) % 7 == 0, B5[order, 0], own).astype(float)
-
-
+CALLS = """
+    F..+.+.F+.+..+F+..+.
+    ..F......F......F...
+    .F......F......F....
+    .++.F.++...F+...++F.
+    ....F....+.F..+...F+
+    +F.+.+..F.+..+.F..+.
+    ..F......F......F...
+    F......F......F.....
+    .+F...++.F.++...F+..
+    .F..+...F+....+F...+
+    +..+F+..+.+F.+.+..F.
+    ....F......F......F.
+    .F......F......F....
+    .+F...++.F.++...F+..
+    F...+..F.+....F....+
+    +.F+.+..+F+..+.+F.+.
+    .F......F......F....
+    ....F......F......F.
+    .++.F.++...F+...++F.
+    .F..+...F+....+F...+
+    +.F+.+..+F+..+.+F.+.
+    F......F......F.....
+    ..F......F......F...
+    .F+...++F..++..F++..
+    ....F....+.F..+...F+
+    +..+F+..+.+F.+.+..F.
+    .F......F......F....
+    ..F......F......F...
+    F++...+F...++.F.++..
+    ..F.+....F....+.F..+
+    +F.+.+..F.+..+.F..+.
+    ....F......F......F.
+    ....F......F......F.
+    .F+...++F..++..F++..
+    ..F.+....F....+.F..+
+    F..+.+.F+.+..+F+..+.
+    ..F......F......F...
+    .F......F......F....
+    .++.F.++...F+...++F.
+    ....F....+.F..+...F+
+"""
+"""An item a line, a call a character: F takes the option listed first, . gives the item's own score
+(1, 2, 3, 1, 2, 3, ... from item to item), + gives one more than that.
+"""
 ITEM = np.arange(40)
-LOSSES = formula(TEN_MORE)
+
+
+def planted(order: np.ndarray) -> np.ndarray:
+    """(40, 20): the scores, as codes, that CALLS stands for under these orders (20,)."""
+    mark = np.array([list(line) for line in CALLS.split()])
+    own = np.resize([1, 2, 3], 40)[:, None] + (mark == "+")
+    return np.where(mark == "F", B5[order, 0], own).astype(float)
+
+
+LOSSES = planted(TEN_MORE)
 LOSSES[::5, 3] = LOSSES[1::7, 12] = np.nan
-DRAWN = np.where(ITEM % 3 == 0, B5[ITEM % 10, 0], 7 * ITEM % 5)
+ONE_CALL = "F24F30F41F02F13F24F30F41F02F13F24F30F41F"
+"""A call of each item in an order of its own: F takes the option listed first, else the score."""
+DRAWN = np.array(
+    [B5[item % 10, 0] if mark == "F" else int(mark) for item, mark in enumerate(ONE_CALL)]
+)
 CASES = {
-    "ten more": choices(formula(TEN_MORE), TEN_MORE, B5),
-    "twice": choices(formula(TWICE), TWICE, B5),
-    "twice, prompts of four": choices(formula(TWICE), TWICE, B5, unit=ITEM // 4),
+    "ten more": choices(planted(TEN_MORE), TEN_MORE, B5),
+    "twice": choices(planted(TWICE), TWICE, B5),
+    "twice, prompts of four": choices(planted(TWICE), TWICE, B5, unit=ITEM // 4),
     "losses": choices(LOSSES, TEN_MORE, B5),
     "drawn": choices(DRAWN[:, None], ITEM[:, None] % 10, B5, drawn=True),
     "criteria": choices(
@@ -219,7 +268,7 @@ def test_balanced_orders_beside_ten_more_of_the_default() -> None:
     # implementation's 1,999 deals, .0314 and .0249 by 60,000. (Which of eleven calls of the default
     # order is dealt is drawn at random, so that the order of rows does not matter; another call of
     # this judge, which is no random one, gives other parts.)
-    first = decide(choices(formula(TEN_MORE)[:, :10], np.arange(10), B5), SMALLEST).gate.parts
+    first = decide(choices(planted(TEN_MORE)[:, :10], np.arange(10), B5), SMALLEST).gate.parts
     assert first["positions"] == 0.0005
     assert first["mean"] == pytest.approx(0.0314, abs=4 * 0.0039)
     assert first["single"] == pytest.approx(0.0249, abs=4 * 0.0035)

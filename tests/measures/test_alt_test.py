@@ -159,6 +159,7 @@ def test_a_sample_of_what_the_judge_likes_is_noticed() -> None:
     gap, p = unlike(np.where(judge >= 4, 4.0, NAN), judge, unit, 300)
     assert gap > 0.5
     assert p < 1e-6
-    assert unlike(np.where(unit % 5 == 0, judge, NAN), judge, unit, 300)[1] > 0.01
-    assert unlike(np.where(unit % 5 == 0, 3.0, NAN), np.full(300, 3.0), unit, 300) == (0.0, 1.0)
+    every_fifth = np.isin(unit, np.arange(0, 300, 5))
+    assert unlike(np.where(every_fifth, judge, NAN), judge, unit, 300)[1] > 0.01
+    assert unlike(np.where(every_fifth, 3.0, NAN), np.full(300, 3.0), unit, 300) == (0.0, 1.0)
     assert np.isnan(unlike(np.where(unit < 9, 3.0, NAN), judge, unit, 300)).all()

@@ -270,7 +270,8 @@ def test_the_reading_says_what_cheaper_is_worth_and_what_passes() -> None:
 def test_a_biased_judge_is_corrected_by_few_ratings_and_its_error_named() -> None:
     table = study(rng(21), 400, calls=1)
     truth = np.mean([list(r.values()) for r in table.items["ratings"]])
-    few = [r if i % 5 == 0 else {} for i, r in enumerate(table.items["ratings"])]
+    few = [{}] * len(table.items)
+    few[::5] = table.items["ratings"].tolist()[::5]  # every fifth item is rated
     score = np.clip(table.rows["score"] + 1.0, 1, 5)
     table = replace(rated_as(table, few), rows=table.rows.assign(score=score))
     judge, rated, corrected, bias = (

@@ -94,7 +94,7 @@ def test_a_held_constraint_asks_each_call_once_and_goes_on_after_a_pause(store: 
     ("mass", "caution", "line"),
     [
         (0.02, "what is left of its guess", "a probability of 0.02 (median of 40 calls)"),
-        (0.7, "some of its free replies would be others", "a probability of 0.70"),
+        (0.7, "some of its free replies would differ", "a probability of 0.70"),
         (0.95, "", "a probability of 0.95"),
     ],
 )

@@ -109,7 +109,7 @@ def test_an_order_is_named_by_its_ends_only_where_it_runs_through(
 def test_of_pairs_winners_change() -> None:
     said = findings_text(findings(comparisons([[1, 2]] * 12, [[0, 1], [1, 0]])), "all")
     assert (
-        "No order was asked twice: changes of single winners include the judge's own noise." in said
+        "No order was repeated, so changes in single winners include the judge's own noise." in said
     )
     assert "Winners changed by the order, beyond noise" in said
     assert "ingle score" not in said
