@@ -13,11 +13,12 @@ from rubriclab.app.frame import PAGES, fold, labelled, safe
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.exports.table import spoken
 from rubriclab.figures.pictures import Shown, generic
+from rubriclab.figures.tab_pictures import calls_curve, protocol_forest, reach_forest
 from rubriclab.words.answer import Answer
-from rubriclab.words.facts import CHOICES, EFFECT, EQUIVALENT, Facts
 from rubriclab.words.phrases import ci
-from rubriclab.words.what_helps import calls_curve, helps_answer, protocol_forest
-from rubriclab.words.with_people import GOOD, POOR, intended_levels, people_answer, reach_forest
+from rubriclab.words.subject import CHOICES, EFFECT, EQUIVALENT, Subject
+from rubriclab.words.what_helps import helps_answer
+from rubriclab.words.with_people import GOOD, POOR, intended_levels, people_answer
 
 MOST_CAUTIONS = 2
 COLOURS = {
@@ -119,45 +120,47 @@ def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) ->
         chart(shown.picture, key=key, on_select=clicked, note=shown.note)
 
 
-def with_people(findings: Findings, facts: Facts) -> None:
+def with_people(findings: Findings, subject: Subject) -> None:
     """The tab With people: how the judge compares with another person, and every number about
     it.
     """
-    whom = "the intended levels" if intended_levels(findings, facts.condition) else "people"
-    alone = whom != "people" or not findings.select("people_pearson", condition=facts.condition)
+    whom = "the intended levels" if intended_levels(findings, subject.condition) else "people"
+    alone = whom != "people" or not findings.select("people_pearson", condition=subject.condition)
     title = f"Agreement with {whom} (r)" + ("" if alone else ", compared with one person")
     person = ""
     if not alone:
         person = " Compare the last two: r of one call, and of one person, with the other raters."
     note = f"Lines: {ci()}.{person} More calls raise r."
-    if facts.reorder in CHOICES:
+    if subject.reorder in CHOICES:
         title, note = (
             "How often the better answer is chosen",
             f"Lines: {ci()}. Position: where it stood.",
         )
-    shown = Shown(title, reach_forest(findings, facts), note)
-    beside(people_answer(findings, facts), "people", shown, f"reach-{facts.condition}")
-    _folds(findings, findings.select(condition=facts.condition), PEOPLE)
+    shown = Shown(title, reach_forest(findings, subject), note)
+    beside(people_answer(findings, subject), "people", shown, f"reach-{subject.condition}")
+    _folds(findings, findings.select(condition=subject.condition), PEOPLE)
 
 
-def what_helps(findings: Findings, facts: Facts, below: Callable[[], None]) -> None:
+def what_helps(findings: Findings, subject: Subject, below: Callable[[], None]) -> None:
     """The tab What helps: how many calls in which orders, what else helps, ``below`` it the way on,
     and the numbers.
     """
-    curve, note = calls_curve(findings, facts), "Dotted: 0.9, enough for single answers."
+    curve, note = calls_curve(findings, subject), "Dotted: 0.9, enough for single answers."
     note += (
         f" Lines on points: {ci()}."
         if curve and any(point.has_interval for point in curve.points)
         else ""
     )
     shown = Shown("Calls per item, and how dependable their mean is", curve, note)
-    if facts.reorder in CHOICES:
+    if subject.reorder in CHOICES:
         note = f"Lines: {ci()}. As many calls each."
         shown = Shown(
-            "How often the better answer is chosen", protocol_forest(findings, facts), note
+            "How often the better answer is chosen", protocol_forest(findings, subject), note
         )
-    beside(helps_answer(findings, facts), "helps", shown, f"calls-{facts.condition}", below=below)
-    own = findings.conditions[facts.condition].setting
+    beside(
+        helps_answer(findings, subject), "helps", shown, f"calls-{subject.condition}", below=below
+    )
+    own = findings.conditions[subject.condition].setting
     rows = [row for row in findings.rows if findings.conditions[row.condition].setting == own]
     _folds(findings, rows, HELPS)
 

@@ -16,13 +16,8 @@ from rubriclab.core.differences import Pair, differences, paired
 from rubriclab.core.operations import contrast
 from rubriclab.data.safe_files import csv_text
 from rubriclab.figures.pictures import score_cells, target_cells
-from rubriclab.words.contrasts import (
-    compare_answer,
-    difference_forest,
-    pair_names,
-    shares_beside,
-    sizes_table,
-)
+from rubriclab.figures.tab_pictures import difference_forest, shares_beside
+from rubriclab.words.contrasts import compare_answer, pair_names, sizes_table
 from rubriclab.words.phrases import ci, condition_name
 
 MOST = 40

@@ -95,11 +95,11 @@ def _finished(info: RunInfo, caption: str) -> None:
         from rubriclab.app.answer_tabs import emphasised
         from rubriclab.figures.pictures import main_picture
         from rubriclab.words.answer import judged
-        from rubriclab.words.facts import facts_of
+        from rubriclab.words.subject import subject_of
 
         findings = state.findings(info.id)
-        facts = facts_of(findings)
-        said, picture = judged(findings, facts), main_picture(findings, facts).picture
+        subject = subject_of(findings)
+        said, picture = judged(findings, subject), main_picture(findings, subject).picture
     st.header(labelled(said.headline, said.simulated), anchor=False)
     st.markdown(emphasised(said.line, said.strong))
     if picture is not None:

@@ -22,7 +22,7 @@ from rubriclab.app.frame import faults, fold, go, safe, tabs, verbatim
 from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.data.safe_files import csv_text
-from rubriclab.exports.paper_table import PaperTable, axes_of, numbers_of, paper_table
+from rubriclab.exports.paper_table import PaperTable, paper_table
 from rubriclab.exports.report import method_lines
 from rubriclab.figures import pictures
 from rubriclab.figures.pictures import Shown
@@ -30,8 +30,9 @@ from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, file_name, printable, shorten
 from rubriclab.words.answer import Answer, judged
-from rubriclab.words.facts import CHOICES, Facts, calls_in, facts_by_name, settings
+from rubriclab.words.paper_grid import axes_of, numbers_of
 from rubriclab.words.phrases import MINUS, ci, readable
+from rubriclab.words.subject import CHOICES, Subject, calls_in, settings, subjects_by_name
 from rubriclab.words.what_helps import has_help
 from rubriclab.words.with_people import has_people
 
@@ -52,7 +53,7 @@ class Chosen:
 
     info: RunInfo
     findings: Findings
-    facts: Facts
+    subject: Subject
     codes: dict[str, int]
     condition: int
 
@@ -66,18 +67,20 @@ def page() -> None:
         rate.page(info)
         return
     chosen, menu = _header(info)
-    answer = judged(chosen.findings, chosen.facts)
+    answer = judged(chosen.findings, chosen.subject)
     with menu, st.container(horizontal=True):
         _menu(info, answer)
         logged_button(info, "results-logged")
-    findings, facts = chosen.findings, chosen.facts
-    key = f"main-{facts.reorder}-{chosen.condition}-{facts.variant}"
+    findings, subject = chosen.findings, chosen.subject
+    key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
     answers.beside(answer, "bias", _main(chosen), key, partial(_clicked, key))
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
-    if facts.calls and has_people(findings, facts.condition):
+    if subject.calls and has_people(findings, subject.condition):
         parts["With people"] = lambda: _people(chosen)
-    if facts.calls and not facts.variant and has_help(findings, facts):
-        parts["What helps"] = lambda: answers.what_helps(findings, facts, partial(_to_card, chosen))
+    if subject.calls and not subject.variant and has_help(findings, subject):
+        parts["What helps"] = lambda: answers.what_helps(
+            findings, subject, partial(_to_card, chosen)
+        )
     parts["Judgments"] = lambda: judgments.tab(
         state.kept(info.id), findings.judgments.arms[chosen.condition]
     )
@@ -180,17 +183,17 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
         menu = st.container(width="content")
         with st.spinner("Computing …", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
-        every = facts_by_name(findings, judge, dataset)
+        every = subjects_by_name(findings, judge, dataset)
         with setting:
-            facts = every[choice("Setting", list(every), "setting")]
-    own = findings.conditions[facts.condition]
+            subject = every[choice("Setting", list(every), "setting")]
+    own = findings.conditions[subject.condition]
     alike = {
         other.strategy: code
         for code, other in enumerate(findings.conditions)
         if other.setting == own.setting
     }
     codes = (
-        {own.strategy: facts.condition} if facts.variant else alike
+        {own.strategy: subject.condition} if subject.variant else alike
     )  # a variant is held against the default alone
     picked = own.strategy
     if len(codes) > 1:
@@ -200,7 +203,7 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
                 "Of the pictures and single judgments; the three questions use all strategies "
                 "together."
             )
-    return Chosen(info, findings, facts, codes, codes[picked]), menu
+    return Chosen(info, findings, subject, codes, codes[picked]), menu
 
 
 def choice(label: str, options: list[str], name: str) -> str:
@@ -278,16 +281,18 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
 
 def _main(chosen: Chosen) -> Shown:
     """The picture beside the answer; what it is made of stands in its note."""
-    facts, arm = chosen.facts, chosen.findings.judgments.arms[chosen.condition]
-    shown = pictures.main_picture(chosen.findings, facts, chosen.condition)
+    subject, arm = chosen.subject, chosen.findings.judgments.arms[chosen.condition]
+    shown = pictures.main_picture(chosen.findings, subject, chosen.condition)
     what, several = {
         "pairs": ("pair", ""),
         "lists": ("list", ""),
         "criteria": ("text", ""),
         "responses": ("batch", "batches"),
-    }.get(facts.reorder, ("answer", ""))
+    }.get(subject.reorder, ("answer", ""))
     strategy = safe(arm.condition.strategy, 40)
-    orders = f" in {count(len(arm.shown), 'order')} ({strategy})" if facts.reorder != "bare" else ""
+    orders = (
+        f" in {count(len(arm.shown), 'order')} ({strategy})" if subject.reorder != "bare" else ""
+    )
     criteria = (
         arm.run.items["criterion"].iloc[arm.item_code].nunique() if arm.answers < arm.texts else 0
     )
@@ -329,7 +334,7 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
 
 
 def _people(chosen: Chosen) -> None:
-    answers.with_people(chosen.findings, chosen.facts)
+    answers.with_people(chosen.findings, chosen.subject)
     rate.rate_button(chosen.info, "rate-more")
 
 
@@ -337,19 +342,19 @@ def _to_card(chosen: Chosen) -> None:
     """The way from what helps to the file that brings it into a pipeline; a card scores single
     answers alone.
     """
-    if chosen.facts.reorder in ("options", "criteria") and chosen.facts.finished:
+    if chosen.subject.reorder in ("options", "criteria") and chosen.subject.finished:
         label = "Export the recommended protocol"
         if st.button(label, icon=":material/ios_share:", type="primary"):
-            go("export", run=chosen.info.id, judge=chosen.facts.judge, **{"for": "Judge card"})
+            go("export", run=chosen.info.id, judge=chosen.subject.judge, **{"for": "Judge card"})
 
 
 def _pictures(chosen: Chosen) -> Iterator[Shown]:
     """What stands below the answer, by what changed order; without a picture where none can be
     drawn.
     """
-    findings, facts, code = chosen.findings, chosen.facts, chosen.condition
-    smallest = pictures.smallest_mean(findings, code)
-    if facts.variant:
+    findings, subject, code = chosen.findings, chosen.subject, chosen.condition
+    smallest = findings.smallest_mean(code)
+    if subject.variant:
         own, asked = findings.conditions[code], findings.conditions
         rows = [
             row
@@ -362,10 +367,10 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
             pictures.row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant"),
             f"Change of the mean score, {ci()}. A verdict stands with each form: choose it above.",
         )
-    elif facts.reorder in CHOICES:
+    elif subject.reorder in CHOICES:
         note = f"A tie counts as a share of a win for each. Lines on bars: {ci()}."
-        yield Shown("**How often each position won**", pictures.share_bars(findings, facts), note)
-    elif facts.reorder == "criteria":
+        yield Shown("**How often each position won**", pictures.share_bars(findings, subject), note)
+    elif subject.reorder == "criteria":
         rows = findings.select("first_minus_last", condition=code)
         together = (
             f"Lines: {ci(rows[0].level)}, so that all hold at once. " if len(rows) > 1 else ""
@@ -377,10 +382,10 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
             ),
             f"{together}Single criteria have no verdict: the three questions take them together.",
         )
-    elif facts.reorder == "options":
+    elif subject.reorder == "options":
         cells, slopes = (
             pictures.score_cells(findings, code),
-            pictures.score_slopes(findings, facts, code),
+            pictures.score_slopes(findings, subject, code),
         )
         even = f"{100 / findings.conditions[code].positions:.0f}%"
         note = (
@@ -530,7 +535,7 @@ def _more(chosen: Chosen, answer: Answer) -> None:
 
 def _how(chosen: Chosen) -> None:
     """The method, then each definition once, under the name of its first measure."""
-    for line in method_lines(chosen.findings, [chosen.facts]):
+    for line in method_lines(chosen.findings, [chosen.subject]):
         st.markdown(f"- {safe(line)}")
     names: dict[str, str] = {}
     for row in chosen.findings.rows:

@@ -294,6 +294,10 @@ class Findings:
             and all(row.of.get(name) == value for name, value in of.items())
         ]
 
+    def smallest_mean(self, condition: int) -> float:
+        """Return the smallest change of the mean that matters, in points of a condition's scale."""
+        return self.reading.smallest.points(self.conditions[condition].scores)
+
     # -------------------------------------------------------------------------------- the verdicts
     def verdicts_of(self, condition: int) -> Verdicts | None:
         """Return the verdicts about the orders of a condition's setting.

@@ -16,11 +16,11 @@ from rubriclab.core.topic import Findings
 from rubriclab.exports.table import spoken
 from rubriclab.figures.cards import example_of
 from rubriclab.figures.marks import LIGHT, Picture, ink, shade
-from rubriclab.figures.pictures import score_cells, share_bars, smallest_mean, target_cells
+from rubriclab.figures.pictures import score_cells, share_bars, target_cells
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.words.answer import judged, several_tests
-from rubriclab.words.facts import Facts, calls_in, facts_to_say, words_of
 from rubriclab.words.phrases import number, say
+from rubriclab.words.subject import Subject, calls_in, sentence_tables, subjects
 from rubriclab.words.what_helps import has_help, helps_answer
 from rubriclab.words.with_people import has_people, people_answer
 
@@ -62,10 +62,11 @@ def report_html(
             f"A report has no part “{shorten(min(unknown))}”; expected some of "
             f"{', '.join(INCLUDE)}."
         )
-    every = facts_to_say(findings)
+    every = subjects(findings)
     raters = {str(rater) for given in findings.judgments.items["ratings"] for rater in given or {}}
     parts = [
-        _part(findings, facts, descriptions or {}, text_of if texts else None) for facts in every
+        _part(findings, subject, descriptions or {}, text_of if texts else None)
+        for subject in every
     ]
     for part in [part for part in parts if part["cards"]][1:]:
         part["cards"] = ()  # one example is enough
@@ -100,20 +101,20 @@ def footer(findings: Findings) -> str:
     )
 
 
-def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
+def method_lines(findings: Findings, every: list[Subject]) -> list[str]:
     """The method in five lines, and what was left out or changed when the run was planned or
     read.
     """
-    facts, small = every[0], findings.reading.smallest
+    subject, small = every[0], findings.reading.smallest
     sizes = {
-        "mean": number(smallest_mean(findings, facts.condition)),
+        "mean": number(findings.smallest_mean(subject.condition)),
         "share": f"{100 * small.share:.3g}",
         "single": f"{100 * small.single:.3g}",
-        "units": count(facts.units, facts.unit),
+        "units": count(subject.units, subject.unit),
     }
     lines = ("design", "test", "intervals", "no", "data")
     noted = findings.judgments.table.made_with.get("note")
-    said = [say(f"method_{line}", words_of(facts), **sizes) for line in lines]
+    said = [say(f"method_{line}", sentence_tables(subject), **sizes) for line in lines]
     if several := several_tests(findings):
         said.append(several)
     if noted:
@@ -121,16 +122,16 @@ def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
     return said
 
 
-def drawings_of(findings: Findings, facts: Facts) -> list[tuple[str, Picture]]:
+def drawings_of(findings: Findings, subject: Subject) -> list[tuple[str, Picture]]:
     """(title, picture) of one judge, as far as they can be drawn."""
     drawn: dict[str, Picture | None] = {
         "Criterion by position, points from the criterion's own mean": target_cells(
-            findings, facts.condition
+            findings, subject.condition
         ),
-        "How often each position was chosen": share_bars(findings, facts),
-        "Score by position": score_cells(findings, facts.condition),
+        "How often each position was chosen": share_bars(findings, subject),
+        "Score by position": score_cells(findings, subject.condition),
     }
-    return [(title, picture) for title, picture in drawn.items() if picture and not facts.variant]
+    return [(title, picture) for title, picture in drawn.items() if picture and not subject.variant]
 
 
 def svg_of(picture: Picture) -> str:
@@ -146,19 +147,19 @@ def svg_of(picture: Picture) -> str:
 
 def _part(
     findings: Findings,
-    facts: Facts,
+    subject: Subject,
     descriptions: Mapping[Any, str],
     text_of: Callable[[int], str] | None,
 ) -> dict[str, Any]:
     """What the template shows of one judge."""
-    arm, drawings = findings.judgments.arms[facts.condition], drawings_of(findings, facts)
-    answer = judged(findings, facts)
+    arm, drawings = findings.judgments.arms[subject.condition], drawings_of(findings, subject)
+    answer = judged(findings, subject)
     line = answer.line.partition(answer.strong) if answer.strong else (answer.line, "", "")
     beside = []
-    if not facts.variant and has_people(findings, facts.condition):
-        beside.append(people_answer(findings, facts))
-    if not facts.variant and has_help(findings, facts):
-        beside.append(helps_answer(findings, facts))
+    if not subject.variant and has_people(findings, subject.condition):
+        beside.append(people_answer(findings, subject))
+    if not subject.variant and has_help(findings, subject):
+        beside.append(helps_answer(findings, subject))
     cards = example_of(arm, descriptions)
     text = text_of(cards[0].call)[:MOST_SIGNS] if text_of and cards else ""
     return {

@@ -15,8 +15,8 @@ from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import RULES, Condition, JudgmentTable, Status, step_of
 from rubriclab.model.text import printable
 from rubriclab.words.answer import judged
-from rubriclab.words.facts import every_facts
 from rubriclab.words.phrases import MINUS, NBSP, condition_name, name, row_text
+from rubriclab.words.subject import subjects_of_orders
 
 FACETS = (
     "position",
@@ -178,24 +178,26 @@ def conditions_document(findings: Findings) -> list[dict[str, Any]]:
 
 
 def advice_document(findings: Findings) -> list[dict[str, Any]]:
-    """What to do about each judge, data set and setting: the decision, its sentence, and how many
-    calls it takes.
+    """Return what to do about each judge, data set and setting; nothing before the run is finished.
+
+    Each is the decision, its sentence, and how many calls it takes.
     """
+    if not findings.judgments.finished:
+        return []
     out = []
-    if findings.judgments.finished:
-        for facts in every_facts(findings):
-            advice = advice_of(findings, facts.condition)
-            needed = plain(advice.needed.value) if advice.needed is not None else None
-            out.append(
-                {
-                    "condition": facts.condition,
-                    "action": advice.action or None,
-                    "sentence": judged(findings, facts).advice or None,
-                    "orders": advice.orders,
-                    "orders_asked": advice.asked or None,
-                    "calls_needed": needed,
-                }
-            )
+    for subject in subjects_of_orders(findings):
+        advice = advice_of(findings, subject.condition)
+        needed = plain(advice.needed.value) if advice.needed is not None else None
+        out.append(
+            {
+                "condition": subject.condition,
+                "action": advice.action or None,
+                "sentence": judged(findings, subject).advice or None,
+                "orders": advice.orders,
+                "orders_asked": advice.asked or None,
+                "calls_needed": needed,
+            }
+        )
     return out
 
 
