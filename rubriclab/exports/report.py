@@ -1,8 +1,7 @@
-"""Findings in, one HTML file out: the answer, its picture, an example, the method; all numbers
-folded.
+"""Write the report: one HTML file with the answer, its picture, an example, and the method.
 
-Pictures are plain SVG of our own, so that the file needs no script and no network, has some 30 kB
-and prints.
+All numbers stand in a fold. Pictures are plain SVG of our own, so that the file needs no script and
+no network, has some 30 kB, and prints.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -26,7 +25,9 @@ from rubriclab.words.with_people import has_people, people_answer
 
 HERE = Path(__file__).parent
 INCLUDE = ("answer", "charts", "example", "method", "numbers")
+"""The parts that a report may have."""
 MOST_SIGNS = 2_000
+"""Characters of the judged text that an example shows: more pushes the method off the page."""
 ENVIRONMENT = jinja2.Environment(
     autoescape=True,
     loader=jinja2.FileSystemLoader([HERE, HERE.parent / "figures"]),
@@ -50,11 +51,11 @@ def report_html(
     text_of: Callable[[int], str] | None = None,
     descriptions: Mapping[Any, str] | None = None,
 ) -> str:
-    """The report as one page. ``include``: of INCLUDE. ``texts``: the judged text and the raters'
-    names stand in it too.
+    """Return the report as one page.
 
-    ``text_of``: the text that a call judged, where it is known; ``descriptions``: what each score
-    stands for. Raises LabError for a part that does not exist.
+    ``include``: of INCLUDE. ``texts``: show the judged text and the raters' names too. ``text_of``:
+    the text that a call judged, where it is known. ``descriptions``: what each score stands for.
+    Raises LabError for a part that does not exist.
     """
     unknown = set(include) - set(INCLUDE)
     if unknown:
@@ -83,18 +84,20 @@ def report_html(
 
 
 def default_title(findings: Findings) -> str:
-    """“Does JUDGE depend on the order of the rubric?”"""
+    """Return “Does JUDGE depend on the order of the rubric?”"""
     judges = {condition.judge for condition in findings.conditions}
     who = f"Does {shorten(min(judges), 80)}" if len(judges) == 1 else "Do the judges"
     return f"{who} depend on the order of the rubric?"
 
 
 def footer(findings: Findings) -> str:
-    """What the numbers rest on, in one line."""
+    """Say what the numbers rest on, in one line."""
     table = findings.judgments.table
     orders = len({order.shown for order in table.orderings})
     calls = calls_in(table.rows["call"].to_numpy())
-    made = f" · rubriclab {table.made_with['rubriclab']}" if "rubriclab" in table.made_with else ""
+    made = ""
+    if "rubriclab" in table.made_with:
+        made = f" · rubriclab {table.made_with['rubriclab']}"
     return (
         f"{table.name}: {count(calls, 'call')}, {count(len(table.items), 'item')}, "
         f"{count(orders, 'order')}{made}"
@@ -102,7 +105,7 @@ def footer(findings: Findings) -> str:
 
 
 def method_lines(findings: Findings, every: list[Subject]) -> list[str]:
-    """The method in five lines, and what was left out or changed when the run was planned or
+    """Say the method in five lines, then what was left out or changed when the run was planned or
     read.
     """
     subject, small = every[0], findings.reading.smallest
@@ -123,7 +126,7 @@ def method_lines(findings: Findings, every: list[Subject]) -> list[str]:
 
 
 def drawings_of(findings: Findings, subject: Subject) -> list[tuple[str, Picture]]:
-    """(title, picture) of one judge, as far as they can be drawn."""
+    """Return (title, picture) of one judge, as far as they can be drawn."""
     drawn: dict[str, Picture | None] = {
         "Criterion by position, points from the criterion's own mean": target_cells(
             findings, subject.condition
@@ -135,7 +138,7 @@ def drawings_of(findings: Findings, subject: Subject) -> list[tuple[str, Picture
 
 
 def svg_of(picture: Picture) -> str:
-    """Bars or cells as a file of their own."""
+    """Return bars or cells as an SVG file of their own."""
     pictures: Any = ENVIRONMENT.get_template("pictures.svg.jinja").module
     svg = str((pictures.bars if picture.kind == "bars" else pictures.cells)(picture)).strip()
     return svg.replace(
@@ -151,7 +154,7 @@ def _part(
     descriptions: Mapping[Any, str],
     text_of: Callable[[int], str] | None,
 ) -> dict[str, Any]:
-    """What the template shows of one judge."""
+    """Return what the template shows of one judge."""
     arm, drawings = findings.judgments.arms[subject.condition], drawings_of(findings, subject)
     answer = judged(findings, subject)
     line = answer.line.partition(answer.strong) if answer.strong else (answer.line, "", "")

@@ -230,19 +230,27 @@ def _by_position(subject: Subject, values: Sequence[float], form: str) -> list[P
     return points
 
 
+SAME, ALWAYS_FIRST, ALWAYS_LAST, OTHER = range(4)
+"""What a comparison's winner does over its orders, as ``winner_classes`` codes it."""
+UNKNOWN_CLASS = -1
+CLASSES: dict[str, tuple[str, ...]] = {
+    "pairs": ("same winner", "first twice", "second twice"),
+    "lists": ("same winner", "always the first", "always the last", "other changes"),
+}
+
+
 def winner_stacks(arm: Arm) -> Picture | None:
-    """Of comparisons asked in two orders or more: the same candidate wins, or the same position
+    """Draw of comparisons asked in several orders: the same candidate wins, or the same position
     (Shi et al., section 2.1).
 
-    One call in each order. A bar for all, and one for each task where there are two to eight.
+    One call in each order counts. A bar for all, and one for each task where there are two to
+    MOST_TASKS.
     """
     kind = winner_classes(arm)
-    known = kind >= 0
+    known = kind != UNKNOWN_CLASS
     if not known.any():
         return None
-    names: tuple[str, ...] = ("same winner", "first twice", "second twice")
-    if arm.condition.reorder == "lists":
-        names = ("same winner", "always the first", "always the last", "other changes")
+    names = CLASSES[arm.condition.reorder]
     tasks = arm.run.items["task"].iloc[arm.item_code].astype(object).to_numpy()
     several = sorted({str(task) for task in tasks[known] if isinstance(task, str)})
     groups = {"all": known}
@@ -254,19 +262,20 @@ def winner_stacks(arm: Arm) -> Picture | None:
         for k, part in enumerate(names):
             share = float((kind[mine] == k).mean())
             text = number(share, ".0%")
-            points[label, part] = Point(
-                part, share, text, hover=(f"{label}: {part}", f"{text} {compared}")
-            )
+            hover = (f"{label}: {part}", f"{text} {compared}")
+            points[label, part] = Point(part, share, text, hover=hover)
     said = ", ".join(f"{part} {points['all', part].text}" for part in names)
-    alt = (
-        f"Stacked bars of {count(int(known.sum()), 'comparison')} asked in several orders: {said}."
-    )
+    compared = count(int(known.sum()), "comparison")
+    alt = f"Stacked bars of {compared} asked in several orders: {said}."
     return picture("stacks", points, alt)
 
 
 def winner_classes(arm: Arm) -> np.ndarray[Any, Any]:
-    """(items,): 0 the same winner in every order, 1 always the first position (or a tie), 2 always
-    the last, 3 else; -1 where fewer than two orders were parsed.
+    """Return what each item's winner does over its orders, (items,).
+
+    SAME: one winner in every order. ALWAYS_FIRST: always the first position (or a tie).
+    ALWAYS_LAST: always the last. OTHER: anything else. UNKNOWN_CLASS: fewer than two orders were
+    parsed.
     """
     kept = np.flatnonzero(arm.ok)
     cell = arm.item[kept] * len(arm.shown) + arm.order[kept]
@@ -274,15 +283,19 @@ def winner_classes(arm: Arm) -> np.ndarray[Any, Any]:
     item, winner, position = arm.item[row], arm.score[row], arm.position[row]
 
     def always(winning: int) -> np.ndarray[Any, Any]:
-        return np.asarray(
-            np.bincount(item, (position != winning) & (position != TIE), arm.items) == 0
-        )
+        others = (position != winning) & (position != TIE)
+        return np.asarray(np.bincount(item, others, arm.items) == 0)
 
     lowest, highest = np.full(arm.items, arm.positions), np.full(arm.items, -1)
     np.minimum.at(lowest, item, winner)
     np.maximum.at(highest, item, winner)
-    kind = np.select([lowest == highest, always(0), always(arm.positions - 1)], [0, 1, 2], 3)
-    return np.asarray(np.where(np.bincount(item, minlength=arm.items) > 1, kind, -1))
+    kind = np.select(
+        [lowest == highest, always(0), always(arm.positions - 1)],
+        [SAME, ALWAYS_FIRST, ALWAYS_LAST],
+        OTHER,
+    )
+    several = np.bincount(item, minlength=arm.items) > 1
+    return np.asarray(np.where(several, kind, UNKNOWN_CLASS))
 
 
 # ---------------------------------------------------------------- cells
@@ -292,8 +305,10 @@ def _cells(
     alt: str,
     least: float | None = None,
 ) -> Picture | None:
-    """Cells by (line, column); ``alt`` has a gap for the largest. Full colour at ``least``, or at
-    the largest where that is further; where there is no ``least`` the cells are shares.
+    """Return cells by (line, column); None where no cell has a number.
+
+    ``alt``: has a gap for the largest cell. ``least``: the distance that has full colour; the
+    largest cell has it where that is further. Without ``least`` the cells are shares.
     """
     known = [point for point in points.values() if math.isfinite(point.value)]
     if not known:
@@ -306,26 +321,19 @@ def _cells(
 
 
 def score_cells(findings: Findings, condition: int) -> Picture | None:
-    """Score x position: of the calls that gave a score, the share that chose it at each position,
-    at equal exposure.
+    """Draw score x position: of the calls that gave a score, the share that chose it at each
+    position, at equal exposure.
     """
     points = {}
     even = 1 / max(1, findings.conditions[condition].positions)
     no_bias = number(even, ".0%")
     for row in findings.select("position_given_score", condition=condition):
         score, position, given = row.of["score"], row.of["position"], row.counts["n"]
-        share = (
-            f"{number(row.value, '.0%')} of the {count(given, 'call')} that gave {score:g}"
-            if given
-            else "never given"
-        )
-        hover = (
-            f"Score {score:g} at position {position}",
-            share,
-            inside(row),
-            f"even: {no_bias}",
-            CLICK,
-        )
+        share = "never given"
+        if given:
+            share = f"{number(row.value, '.0%')} of the {count(given, 'call')} that gave {score:g}"
+        title = f"Score {score:g} at position {position}"
+        hover = (title, share, inside(row), f"even: {no_bias}", CLICK)
         points[f"{score:g}", position] = mark(row, str(position), *hover, expected=even)
     alt = (
         f"Heatmap, score by position: {{largest}}; without position bias every cell would be "
@@ -335,19 +343,22 @@ def score_cells(findings: Findings, condition: int) -> Picture | None:
 
 
 def target_cells(findings: Findings, condition: int) -> Picture | None:
-    """Criterion x position: the mean score at a position less the criterion's own mean, points."""
+    """Draw criterion x position: the mean score at a position less the criterion's own mean, in
+    points.
+    """
     points = {}
     rows = [
         row for row in findings.select("position_shift", condition=condition) if "target" in row.of
     ]
     targets = list(dict.fromkeys(row.of["target"] for row in rows))
+    # Lines are drawn upwards, so the last criterion comes first.
     for row in sorted(rows, key=lambda row: (-targets.index(row.of["target"]), row.of["position"])):
         target, position = row.of["target"], row.of["position"]
-        simultaneous = (
-            "simultaneous " if row.level > 0.95 and np.isfinite(row.interval).all() else ""
-        )
         away = f"{number(row.value, '+.2f')}{NBSP}points from its own mean"
-        hover = f"{target} at position {position}", away, simultaneous + inside(row), CLICK
+        interval = inside(row)
+        if row.level > 0.95 and np.isfinite(row.interval).all():
+            interval = f"simultaneous {interval}"
+        hover = (f"{target} at position {position}", away, interval, CLICK)
         points[target, position] = mark(row, str(position), *hover, expected=0.0)
     alt = "Heatmap, criterion by position, in points from the criterion's own mean: {largest}."
     return _cells(points, ("Position in the list", ""), alt, 2 * findings.smallest_mean(condition))
@@ -416,8 +427,10 @@ def _slopes(
     left: np.ndarray,
     right: np.ndarray,
 ) -> Picture | None:
-    """Lines of the run's ``items`` between two ends, (items,) each, NaN without one; ``row``: their
-    mean difference.
+    """Return lines of the run's ``items`` between two ends, and their mean difference.
+
+    ``left``, ``right``: the ends, (items,), NaN for an item without a line. ``row``: the mean
+    difference.
     """
     known = np.flatnonzero(np.isfinite(left) & np.isfinite(right))
     if not len(known) or not math.isfinite(row.value):
@@ -446,10 +459,10 @@ def _slopes(
 
 
 def _lines_of_items(arm: Arm, towards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(texts,) each: where a text's line ends, downwards and upwards; every order counts once, NaN
-    without a line.
+    """Return where each text's line ends, downwards and upwards, (texts,) each; NaN without a line.
 
-    ``towards`` (orders,): -1 downwards to 1 upwards.
+    Every order counts once. ``towards``: how far each order runs, (orders,), from -1 downwards to 1
+    upwards.
     """
     kept = np.flatnonzero(arm.ok)
     key = arm.text[arm.item[kept]] * len(arm.shown) + arm.order[kept]
@@ -468,44 +481,41 @@ def _lines_of_items(arm: Arm, towards: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 # ---------------------------------------------------------------- one text
 def text_orders(arm: Arm) -> Picture | None:
-    """The score of one text in each order, as they were first asked, orange where the first option
-    was chosen.
+    """Draw the score of one text in each order, as they were first asked.
 
-    ``arm``: of a single text. None where a call has no single score, and below two orders.
+    Orange where the first option was chosen. ``arm``: of a single text. None where a call has no
+    single score, and below two orders.
     """
+    if arm.condition.reorder != "options":
+        return None
     points: dict[tuple[Any, Any], Point] = {}
-    for row in (
-        np.flatnonzero(arm.ok & (arm.repeat == 0)) if arm.condition.reorder == "options" else ()
-    ):
+    for row in np.flatnonzero(arm.ok & (arm.repeat == 0)):
         order, score = arm.order_label(arm.order[row]), number(arm.value[row], ".3g")
         position = int(arm.position[row]) + 1
-        hover = f"Listed {order}", f"score {score}", f"position {position}"
-        points["", order] = Point(
-            order, float(arm.value[row]), score, decided=position == 1, hover=hover
-        )
+        hover = (f"Listed {order}", f"score {score}", f"position {position}")
+        value = float(arm.value[row])
+        points["", order] = Point(order, value, score, decided=position == 1, hover=hover)
     if len(points) < 2:
         return None
     alt = f"Scores of one answer in {len(points)} orders of the list: {_said(points.values())}."
-    return picture(
-        "dots", points, alt, axes=("", "Score"), scale=(float(arm.scores[0]), float(arm.scores[-1]))
-    )
+    scale = (float(arm.scores[0]), float(arm.scores[-1]))
+    return picture("dots", points, alt, axes=("", "Score"), scale=scale)
 
 
 # ---------------------------------------------------------------- intervals and curves
 def row_forest(
     rows: Sequence[Row], axis: str, smallest: float = math.nan, by: str = ""
 ) -> Picture | None:
-    """Rows with their intervals under each other; coloured nowhere, for such rows carry no verdict.
+    """Draw rows with their intervals under each other, without colour: they have no verdict.
 
     ``by``: the part of ``of`` that names a row where all else is the same.
     """
-    return forest_of(
-        [mark(row, str(row.of[by]) if by else name(row)) for row in rows], axis, smallest
-    )
+    marks = [mark(row, str(row.of[by]) if by else name(row)) for row in rows]
+    return forest_of(marks, axis, smallest)
 
 
 def forest_of(points: Iterable[Point], axis: str, smallest: float = math.nan) -> Picture | None:
-    """The marks that have a number, under each other."""
+    """Draw the marks that have a number, under each other."""
     known = [point for point in points if math.isfinite(point.value)]
     said = "; ".join(
         f"{point.label} {point.text} ({point.hover[2]})" for point in known[:MOST_SAID]

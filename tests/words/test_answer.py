@@ -670,7 +670,7 @@ def test_the_orders_furthest_apart_differ_as_seen_and_as_corrected() -> None:
 
 
 def reversed_list(value: float, low: float, high: float) -> Row:
-    """What reversing the list did to 20 answers, each asked twice: 12 changed, and 3 of themselves."""
+    """What reversing the list did to 20 answers: 12 changed, and 3 when asked again."""
     counts = {"n": 20, "changed": 12, "again": 20, "noisy": 3}
     estimate = Estimate(value, np.zeros(0), np.zeros(0))
     return Row("reversed_list", estimate, counts=counts, ends=(low, high))
