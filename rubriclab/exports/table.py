@@ -116,7 +116,8 @@ def _record(row: Row, conditions: Sequence[Condition]) -> dict[str, Any]:
     kept = {
         f"count_{key}": value for key, value in counts.items() if not isinstance(value, list | dict)
     }
-    return head | dict.fromkeys(FACETS) | of | entry | kept
+    record: dict[str, Any] = head | dict.fromkeys(FACETS) | of | entry | kept
+    return record
 
 
 def judgments_frame(table: JudgmentTable, judged: pd.DataFrame) -> pd.DataFrame:
