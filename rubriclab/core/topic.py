@@ -424,7 +424,7 @@ class Findings:
             yield from _rows_of(given, questions, arm.unit_kind)
 
     def _form_rows(self, form: Form, given: Verdicts | None) -> Iterator[Row]:
-        """Yield the questions and the gate of one variant, whose name stands in ``of.variant``."""
+        """Yield the questions and the gate of one variant, whose name is in ``of.variant``."""
         arm = form.arms[0]
         questions = [name for name in QUESTIONS if name != "favours_positions"]
         if arm.condition.chooses:

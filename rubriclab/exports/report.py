@@ -1,6 +1,6 @@
 """Write the report: one HTML file with the answer, its picture, an example, and the method.
 
-All numbers stand in a fold. Pictures are plain SVG of our own, so that the file needs no script and
+All numbers are in a fold. Pictures are plain SVG of our own, so that the file needs no script and
 no network, has some 30 kB, and prints.
 """
 

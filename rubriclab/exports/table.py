@@ -229,7 +229,7 @@ def advice_document(findings: Findings) -> list[dict[str, Any]]:
 def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
     """Return JSON version 2 of a run, which ``results --json`` prints.
 
-    ``extra``: further rows, such as contrasts with another run.
+    ``extra``: further rows, for example contrasts with another run.
     """
     table = findings.judgments.table
     conditions = conditions_document(findings)

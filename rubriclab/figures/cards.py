@@ -34,7 +34,7 @@ class Line:
 class Card:
     """One call.
 
-    ``title``: the order shown. ``foot``: where the chosen option stood. ``score``: “Score 4”.
+    ``title``: the order shown. ``foot``: the position of the chosen option. ``score``: “Score 4”.
     """
 
     call: int

@@ -114,7 +114,7 @@ class Picture:
     ``kind``: how it is drawn, a key of ``KINDS`` in charts.py. ``alt``: the picture in words.
     ``levels``: along the axis; the ``label`` of a mark is one of them. ``axes``: the titles of the
     horizontal and the vertical axis. ``smallest``: half the width of the band of small effects.
-    ``reference``: what stands at the right end of the dotted line of bars. ``target``: a dotted
+    ``reference``: the text at the right end of the dotted line of bars. ``target``: a dotted
     line of curves. ``span``: of cells, the distance from the centre that has full colour; None
     where cells are shares. ``scale``: of slopes, the ends of the scores. ``mean``, ``difference``:
     of slopes, the two ends of the mean line, and the difference drawn next to them. ``left_out``:

@@ -437,17 +437,17 @@ def _slopes(
         return None
     shown = known[np.linspace(0, len(known) - 1, min(len(known), MOST_LINES)).astype(int)]
     ids = findings.judgments.items["item_id"].iloc[items[shown]].astype(str)
-    lines = tuple(
-        Series(item, tuple(Point(end, x, number(x)) for end, x in zip(labels, both, strict=True)))
-        for item, *both in zip(ids, left[shown].tolist(), right[shown].tolist(), strict=True)
-    )
+    lines = []
+    for item, *both in zip(ids, left[shown].tolist(), right[shown].tolist(), strict=True):
+        points = [Point(end, x, number(x)) for end, x in zip(labels, both, strict=True)]
+        lines.append(Series(item, tuple(points)))
     middle = float((left[known] + right[known]).mean()) / 2
     text = number(row.value, "+.2f")
     between = f"{count(len(known), 'answer')} between two orders, {labels[0]} and {labels[1]}"
     scores = findings.judgments.arms[row.condition].scores
     return Picture(
         "slopes",
-        lines,
+        tuple(lines),
         f"Slope chart of {between}: the mean difference is {text} points ({inside(row)}).",
         levels=labels,
         smallest=findings.smallest_mean(row.condition),

@@ -23,11 +23,11 @@ WHERE = {"accuracy": "all calls", "accuracy_all_orders": "in every order"}
 ENOUGH = 0.9
 """The dependability from which on single answers are told apart; the dotted line of the curve."""
 MOST_NAME, MOST_STRATEGY = 16, 24
-"""Characters of names along an axis, so that they fit beside the picture."""
+"""Characters of names along an axis, so that they fit next to the picture."""
 
 
 # ---------------------------------------------------------------- Compare
-def shares_beside(pair: Pair, names: tuple[str, str]) -> Picture | None:
+def shares_of_both(pair: Pair, names: tuple[str, str]) -> Picture | None:
     """Draw how often each position was chosen, or won, with a bar for each of the two.
 
     None where calls choose no position.

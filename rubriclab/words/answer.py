@@ -236,7 +236,7 @@ def _said(subject: Subject, key: str, **fields: Any) -> str:
 
 
 def _listed(subject: Subject, position: int) -> str:
-    """Name what stands at a position (from 0): “the option listed first”, “the answer at position
+    """Name what is at a position (from 0): “the option listed first”, “the answer at position
     3”, “the answer shown second”.
     """
     what = "option" if subject.reorder == "options" else "answer"

@@ -311,8 +311,8 @@ class _Sorter:
             )
         of_factor = any(self.across in condition.variant for condition in self.conditions)
         if of_factor and any(key[-1] == DEFAULT for key in grid):
-            # Where factors are varied one at a time, the lines of another factor stand in a single
-            # column: left out.
+            # Where factors are varied one at a time, the lines of another factor have a single
+            # cell: left out.
             return {key: line for key, line in grid.items() if len(line) > 1 or key[-1] == DEFAULT}
         return grid
 

@@ -1,6 +1,6 @@
 """Write numbers, units, intervals, and names: the only place that formats a number for people.
 
-Sentences stand in ``sentences.toml``; ``say`` fills in their fields.
+The sentences are in ``sentences.toml``; ``say`` fills in their fields.
 """
 
 import math
@@ -210,7 +210,7 @@ def reason(row: Row | None) -> str:
 
 
 def inside(row: Row, about: Measure | None = None) -> str:
-    """Write the interval of a row as it stands in brackets, or why there is none."""
+    """Write the interval of a row as it is put in brackets, or why there is none."""
     return ends(*row.interval, (about or row.about).form, row.level) or lowered(reason(row))
 
 

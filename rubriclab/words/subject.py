@@ -45,7 +45,7 @@ PEOPLE = {"people", "agreement", "alt_test", "corrected_means"}
 """Topics about the judge and people, which say nothing of orders."""
 MEASURE_OF = {question: measure for measure, question in QUESTIONS.items()}
 MOST_DECIMALS = 3
-"""Decimals of a share in percent, at most: a share of 0.001% is written as such a number."""
+"""Decimals of a share in percent, at most: a share of 0.001% is not written as 0%."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ByPosition:
     """What each position of the list got.
 
     ``shares``, ``expected`` and ``leans`` (share - expected) as in ``PositionVerdict``; for lists
-    IN_POINTS the shares are the leans. ``expected`` is NaN where not every score stood at every
+    IN_POINTS the shares are the leans. ``expected`` is NaN where not every score was at every
     position. ``intervals``: of the leans, empty where there are none. ``outside``: the positions
     that surely lean. ``averaged``: whether the shares differ from those of all calls taken
     together, because answers lost different numbers of replies.
@@ -530,7 +530,7 @@ def _by_position(
 def _shares_of_rows(findings: Findings, arm: Arm) -> ByPosition:
     """Return the shares of an arm's calls, compared with even ones.
 
-    Without an expected share where not every score stood at every position: a position's share is
+    Without an expected share where not every score was at every position: a position's share is
     then also the share of its score.
     """
     rows = findings.select("position_share", condition=arm.code)

@@ -1,7 +1,8 @@
 """Say how a judge compares with another person: a sentence and three questions.
 
-For pairs and lists: how often it chooses the winner that people (or the data) name, and where that
-one stood. Each word comes from one row's 95% interval alone, and an unfinished run has none.
+For pairs and lists: how often it chooses the winner that people (or the data) name, by that
+winner's position. Each word comes from one row's 95% interval alone, and an unfinished run has
+none.
 """
 
 import math
