@@ -15,11 +15,12 @@ from rubriclab.app.frame import PAGES, fold, labelled, safe
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.exports.table import spoken
 from rubriclab.figures.pictures import Shown, generic
+from rubriclab.figures.tab_pictures import calls_curve, protocol_forest, reach_forest
 from rubriclab.words.answer import Answer
-from rubriclab.words.facts import CHOICES, EFFECT, EQUIVALENT, Facts
 from rubriclab.words.phrases import ci
-from rubriclab.words.what_helps import calls_curve, helps_answer, protocol_forest
-from rubriclab.words.with_people import GOOD, POOR, intended_levels, people_answer, reach_forest
+from rubriclab.words.subject import CHOICES, EFFECT, EQUIVALENT, Subject
+from rubriclab.words.what_helps import helps_answer
+from rubriclab.words.with_people import GOOD, POOR, intended_levels, people_answer
 
 MOST_CAUTIONS = 2
 """Cautions shown with the answer. The others follow among the numbers."""
@@ -126,11 +127,11 @@ def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) ->
         chart(shown.picture, key=key, on_select=clicked, note=shown.note)
 
 
-def with_people(findings: Findings, facts: Facts) -> None:
+def with_people(findings: Findings, subject: Subject) -> None:
     """Draw the tab With people: how the judge compares with another person, and why."""
-    intended = intended_levels(findings, facts.condition)
-    several_people = findings.select("people_pearson", condition=facts.condition)
-    if facts.reorder in CHOICES:
+    intended = intended_levels(findings, subject.condition)
+    several_people = findings.select("people_pearson", condition=subject.condition)
+    if subject.reorder in CHOICES:
         title = "How often the better answer is chosen"
         note = f"Lines: {ci()}. Position: where the better answer was listed."
     elif intended:
@@ -145,29 +146,29 @@ def with_people(findings: Findings, facts: Facts) -> None:
             f"Lines: {ci()}. The last two compare: r of one call, and of one person, with the "
             "other raters. More calls raise r."
         )
-    shown = Shown(title, reach_forest(findings, facts), note)
-    key = f"reach-{facts.condition}"
-    answer_beside_picture(people_answer(findings, facts), "people", shown, key)
-    _folds(findings, findings.select(condition=facts.condition), PEOPLE)
+    shown = Shown(title, reach_forest(findings, subject), note)
+    key = f"reach-{subject.condition}"
+    answer_beside_picture(people_answer(findings, subject), "people", shown, key)
+    _folds(findings, findings.select(condition=subject.condition), PEOPLE)
 
 
-def what_helps(findings: Findings, facts: Facts, below: Callable[[], None]) -> None:
+def what_helps(findings: Findings, subject: Subject, below: Callable[[], None]) -> None:
     """Draw the tab What helps: how many calls in which orders, and what else helps.
 
     ``below`` draws the next step under the answer.
     """
-    if facts.reorder in CHOICES:
+    if subject.reorder in CHOICES:
         note = f"Lines: {ci()}. All methods use the same number of calls."
-        picture = protocol_forest(findings, facts)
+        picture = protocol_forest(findings, subject)
         shown = Shown("How often the better answer is chosen", picture, note)
     else:
-        curve, note = calls_curve(findings, facts), "Dotted: 0.9, enough for single answers."
+        curve, note = calls_curve(findings, subject), "Dotted: 0.9, enough for single answers."
         if curve is not None and any(point.has_interval for point in curve.points):
             note += f" Lines on points: {ci()}."
         shown = Shown("How dependable the mean of several calls is", curve, note)
-    answer, key = helps_answer(findings, facts), f"calls-{facts.condition}"
+    answer, key = helps_answer(findings, subject), f"calls-{subject.condition}"
     answer_beside_picture(answer, "helps", shown, key, below=below)
-    own = findings.conditions[facts.condition].setting
+    own = findings.conditions[subject.condition].setting
     rows = [row for row in findings.rows if findings.conditions[row.condition].setting == own]
     _folds(findings, rows, HELPS)
 

@@ -15,13 +15,8 @@ from rubriclab.core.differences import Pair, differences, paired
 from rubriclab.core.operations import contrast
 from rubriclab.data.safe_files import csv_text
 from rubriclab.figures.pictures import score_cells, target_cells
-from rubriclab.words.contrasts import (
-    compare_answer,
-    difference_forest,
-    pair_names,
-    shares_beside,
-    sizes_table,
-)
+from rubriclab.figures.tab_pictures import difference_forest, shares_of_both
+from rubriclab.words.contrasts import compare_answer, pair_names, sizes_table
 from rubriclab.words.phrases import ci, condition_name
 
 MOST = 40
@@ -141,7 +136,7 @@ def _two(pair: Pair, names: tuple[str, str]) -> None:
     if pair.why:
         return
     drawn = {
-        "How often each position was chosen": shares_beside(pair, names),
+        "How often each position was chosen": shares_of_both(pair, names),
         "Difference, with its interval": difference_forest(rows, names),
     }
     with st.container(key="pictures-compare"):

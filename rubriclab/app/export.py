@@ -22,12 +22,11 @@ from rubriclab.core.operations import derived
 from rubriclab.data.sample import lab_folder
 from rubriclab.exports.gate_lines import derived_line
 from rubriclab.exports.report import INCLUDE, default_title, drawings_of, svg_of
-from rubriclab.figures.pictures import smallest_mean
 from rubriclab.model.judgment import RULES
 from rubriclab.model.text import count, file_name
 from rubriclab.study.template import named
-from rubriclab.words.facts import every_facts
 from rubriclab.words.phrases import ci, number, order_title, say
+from rubriclab.words.subject import subjects_of_orders
 
 if TYPE_CHECKING:
     from rubriclab.api import Run as Kept
@@ -164,7 +163,7 @@ def _card(run: Kept, name: str, left: Any, right: Any) -> None:  # noqa: ARG001 
                     key="download-card",
                 )
             _card_preview(
-                json.loads(content), content.decode(), margin or smallest_mean(run.findings, 0)
+                json.loads(content), content.decode(), margin or run.findings.smallest_mean(0)
             )
         flags = f' --protocol "{protocol}"' * bool(protocol) + (
             f" --margin {margin:g}" if margin else ""
@@ -293,11 +292,11 @@ def _paper(run: Kept, name: str, left: Any, right: Any) -> None:
                         key=f"download-table{ending}",
                     )
         st.markdown("**Figures**: the pictures of the report, as SVG.")
-        every = every_facts(run.findings)
+        every = subjects_of_orders(run.findings)
         drawn = [
-            (safe(facts.judge, 30), *part)
-            for facts in every
-            for part in drawings_of(run.findings, facts)
+            (safe(subject.judge, 30), *part)
+            for subject in every
+            for part in drawings_of(run.findings, subject)
         ]
         for figure, (judge, title, picture) in enumerate(drawn[:12], 1):
             file = file_name(f"{name} figure {figure}", ".svg")

@@ -103,11 +103,11 @@ def _finished(info: RunInfo, caption: str) -> None:
         from rubriclab.app.answer_tabs import emphasised
         from rubriclab.figures.pictures import main_picture
         from rubriclab.words.answer import judged
-        from rubriclab.words.facts import facts_of
+        from rubriclab.words.subject import subject_of
 
         findings = state.findings(info.id)
-        facts = facts_of(findings)
-        answer, picture = judged(findings, facts), main_picture(findings, facts).picture
+        subject = subject_of(findings)
+        answer, picture = judged(findings, subject), main_picture(findings, subject).picture
     st.header(labelled(answer.headline, answer.simulated), anchor=False)
     st.markdown(emphasised(answer.line, answer.strong))
     if picture is not None:

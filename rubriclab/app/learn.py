@@ -15,10 +15,11 @@ from rubriclab.app.frame import safe, tabs
 from rubriclab.core.topic import DEFINITIONS, MEASURES, Row
 from rubriclab.figures.cards import example_of
 from rubriclab.figures.pictures import forest_of, main_picture, mark
+from rubriclab.figures.tab_pictures import calls_curve
 from rubriclab.words.answer import judged
-from rubriclab.words.facts import facts_of
 from rubriclab.words.phrases import NBSP, inside, number
-from rubriclab.words.what_helps import calls_curve, helps_answer
+from rubriclab.words.subject import subject_of
+from rubriclab.words.what_helps import helps_answer
 
 WORDS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "learn.toml").read_text("utf-8"))
 CHECKS: list[Any] = tomllib.loads((Path(__file__).parent / "method_check.toml").read_text("utf-8"))[
@@ -46,10 +47,10 @@ def _pictures() -> None:
     """
     run_id = state.recorded()
     findings = state.findings(run_id)
-    facts = facts_of(findings)
-    answer, helps = judged(findings, facts), helps_answer(findings, facts)
-    same = findings.select("repeat_change", condition=facts.condition)[0]
-    other = findings.select("order_change", condition=facts.condition)[0]
+    subject = subject_of(findings)
+    answer, helps = judged(findings, subject), helps_answer(findings, subject)
+    same = findings.select("repeat_change", condition=subject.condition)[0]
+    other = findings.select("order_change", condition=subject.condition)[0]
     fields = {
         "same": _points(same),
         "other": _points(other),
@@ -57,11 +58,11 @@ def _pictures() -> None:
         "helps": f"{helps.headline}. {helps.line}",
     }
     # Only the first sentence of each description, so that two cards fit side by side.
-    texts = state.kept(run_id).descriptions(None, facts.condition)
+    texts = state.kept(run_id).descriptions(None, subject.condition)
     short = {score: f"{text.split('. ')[0].rstrip('.')}." for score, text in texts.items()}
     noise = forest_of([mark(same, "same order, repeated"), mark(other, "another order")], "points")
     # The first picture is a pair of cards, and no chart.
-    pictures = None, noise, main_picture(findings, facts).picture, calls_curve(findings, facts)
+    pictures = None, noise, main_picture(findings, subject).picture, calls_curve(findings, subject)
     columns = [*st.columns(2, gap="large"), *st.columns(2, gap="large")]
     for (title, words), picture, column in zip(WORDS["pictures"], pictures, columns, strict=True):
         with column, st.container(key=f"learn-{title[0]}"):
@@ -69,10 +70,10 @@ def _pictures() -> None:
             if picture is not None:
                 chart(picture, key=f"learn-chart-{title[0]}")
             elif title.startswith("1"):
-                show_cards(example_of(findings.judgments.arms[facts.condition], short))
+                show_cards(example_of(findings.judgments.arms[subject.condition], short))
             st.markdown(safe(words.format(**fields)))
     st.caption(
-        f"{safe(findings.judgments.table.name)}: {safe(facts.judge)}, a small model, on the "
+        f"{safe(findings.judgments.table.name)}: {safe(subject.judge)}, a small model, on the "
         "lab's own sample."
     )
 

@@ -17,7 +17,7 @@ from rubriclab.data.items import guess_columns, holds_numbers, ratings_of
 from rubriclab.data.tables import ENDINGS, as_list, read_table
 from rubriclab.model.data import INTENDED
 from rubriclab.model.text import LabError, count, digest, look_alike, storable, without_invisible
-from rubriclab.words.facts import every_facts
+from rubriclab.words.subject import subjects_of_orders
 from rubriclab.words.with_people import has_people, people_answer
 
 if TYPE_CHECKING:
@@ -296,9 +296,9 @@ def _by_now(info: RunInfo, done: int) -> None:
     """
     st.header("What can be said by now", anchor=False)
     findings = state.findings(info.id)
-    for facts in every_facts(findings):
-        if has_people(findings, facts.condition):
-            said = people_answer(findings, facts)
+    for subject in subjects_of_orders(findings):
+        if has_people(findings, subject.condition):
+            said = people_answer(findings, subject)
             chance = (
                 said.questions[0].sentence if said.questions else f"{said.headline}. {said.line}"
             )

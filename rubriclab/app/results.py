@@ -25,7 +25,7 @@ from rubriclab.app.frame import faults, fold, go, safe, tabs, verbatim
 from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.data.safe_files import csv_text
-from rubriclab.exports.paper_table import PaperTable, axes_of, numbers_of, paper_table
+from rubriclab.exports.paper_table import PaperTable, paper_table
 from rubriclab.exports.report import method_lines
 from rubriclab.figures import pictures
 from rubriclab.figures.marks import Picture
@@ -34,8 +34,9 @@ from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, file_name, printable, shorten
 from rubriclab.words.answer import Answer, judged
-from rubriclab.words.facts import CHOICES, Facts, calls_in, facts_by_name, settings
+from rubriclab.words.paper_grid import axes_of, numbers_of
 from rubriclab.words.phrases import MINUS, ci, readable
+from rubriclab.words.subject import CHOICES, Subject, calls_in, settings, subjects_by_name
 from rubriclab.words.what_helps import has_help
 from rubriclab.words.with_people import has_people
 
@@ -71,7 +72,7 @@ class Chosen:
 
     info: RunInfo
     findings: Findings
-    facts: Facts
+    subject: Subject
     codes: dict[str, int]
     condition: int
 
@@ -86,18 +87,20 @@ def page() -> None:
         rate.page(info)
         return
     chosen, menu = _header(info)
-    findings, facts = chosen.findings, chosen.facts
-    answer = judged(findings, facts)
+    findings, subject = chosen.findings, chosen.subject
+    answer = judged(findings, subject)
     with menu, st.container(horizontal=True):
         _menu(info, answer)
         logged_button(info, "results-logged")
-    key = f"main-{facts.reorder}-{chosen.condition}-{facts.variant}"
+    key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
     answers.answer_beside_picture(answer, "bias", _main(chosen), key, partial(_clicked, key))
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
-    if facts.calls and has_people(findings, facts.condition):
+    if subject.calls and has_people(findings, subject.condition):
         parts["With people"] = lambda: _people(chosen)
-    if facts.calls and not facts.variant and has_help(findings, facts):
-        parts["What helps"] = lambda: answers.what_helps(findings, facts, partial(_to_card, chosen))
+    if subject.calls and not subject.variant and has_help(findings, subject):
+        parts["What helps"] = lambda: answers.what_helps(
+            findings, subject, partial(_to_card, chosen)
+        )
     arm = findings.judgments.arms[chosen.condition]
     parts["Judgments"] = lambda: judgments.tab(state.kept(info.id), arm)
     tabs(parts)
@@ -192,11 +195,11 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
         menu = st.container(width="content")
         with st.spinner("Computing…", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
-        every = facts_by_name(findings, judge, dataset)
+        every = subjects_by_name(findings, judge, dataset)
         with condition_box:
-            facts = every[choice("Condition", list(every), "setting")]
-    codes = _strategy_codes(findings, facts)
-    picked = findings.conditions[facts.condition].strategy
+            subject = every[choice("Condition", list(every), "setting")]
+    codes = _strategy_codes(findings, subject)
+    picked = findings.conditions[subject.condition].strategy
     if len(codes) > 1:
         with strategy_box:
             names = list(dict.fromkeys([picked, *codes]))
@@ -205,7 +208,7 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
                 "For the pictures and the single judgments. The three questions use all "
                 "strategies together."
             )
-    return Chosen(info, findings, facts, codes, codes[picked]), menu
+    return Chosen(info, findings, subject, codes, codes[picked]), menu
 
 
 def _ways_to_human_scores(info: RunInfo) -> None:
@@ -218,11 +221,11 @@ def _ways_to_human_scores(info: RunInfo) -> None:
     rate.rate_button(info, "rate-none")
 
 
-def _strategy_codes(findings: Findings, facts: Facts) -> dict[str, int]:
+def _strategy_codes(findings: Findings, subject: Subject) -> dict[str, int]:
     """Return the codes of the conditions that differ only in their strategy, by strategy."""
-    own = findings.conditions[facts.condition]
-    if facts.variant:  # a variant is compared with the default only under one strategy
-        return {own.strategy: facts.condition}
+    own = findings.conditions[subject.condition]
+    if subject.variant:  # a variant is compared with the default only under one strategy
+        return {own.strategy: subject.condition}
     return {
         other.strategy: code
         for code, other in enumerate(findings.conditions)
@@ -316,14 +319,14 @@ def _unit(run: Kept, own: str) -> str:
 
 def _main(chosen: Chosen) -> Shown:
     """Return the picture beside the answer, with a note that ends in what it is made of."""
-    shown = pictures.main_picture(chosen.findings, chosen.facts, chosen.condition)
+    shown = pictures.main_picture(chosen.findings, chosen.subject, chosen.condition)
     return shown._replace(note=f"{shown.note} {_made_of(chosen)}")
 
 
 def _made_of(chosen: Chosen) -> str:
     """Say how many calls, answers, criteria, and orders the pictures show."""
     arm = chosen.findings.judgments.arms[chosen.condition]
-    reorder = chosen.facts.reorder
+    reorder = chosen.subject.reorder
     what, several = ONE_AND_SEVERAL.get(reorder, ("answer", "answers"))
     text = f"{count(calls_in(arm.call[arm.ok]), 'call')}: {count(arm.answers, what, several)}"
     if arm.answers < arm.texts:  # several items are the same answer under other criteria
@@ -367,16 +370,16 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
 
 def _people(chosen: Chosen) -> None:
     """Draw the tab With people, and the way to rate more answers."""
-    answers.with_people(chosen.findings, chosen.facts)
+    answers.with_people(chosen.findings, chosen.subject)
     rate.rate_button(chosen.info, "rate-more")
 
 
 def _to_card(chosen: Chosen) -> None:
     """Draw the way to a judge card. A card scores single answers, so choices have none."""
-    if chosen.facts.reorder not in ("options", "criteria") or not chosen.facts.finished:
+    if chosen.subject.reorder not in ("options", "criteria") or not chosen.subject.finished:
         return
     if st.button("Export judge card", icon=":material/ios_share:", type="primary"):
-        go("export", run=chosen.info.id, judge=chosen.facts.judge, **{"for": "Judge card"})
+        go("export", run=chosen.info.id, judge=chosen.subject.judge, **{"for": "Judge card"})
 
 
 def _pictures(chosen: Chosen) -> Iterator[Shown]:
@@ -384,17 +387,17 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
 
     A picture that cannot be drawn is None.
     """
-    findings, facts, code = chosen.findings, chosen.facts, chosen.condition
-    if facts.variant:
+    findings, subject, code = chosen.findings, chosen.subject, chosen.condition
+    if subject.variant:
         yield _every_variant(findings, code)
-    elif facts.reorder in CHOICES:
+    elif subject.reorder in CHOICES:
         note = f"A tie counts as a share of a win for each. Lines on bars: {ci()}."
-        yield Shown("**How often each position won**", pictures.share_bars(findings, facts), note)
-    elif facts.reorder == "criteria":
+        yield Shown("**How often each position won**", pictures.share_bars(findings, subject), note)
+    elif subject.reorder == "criteria":
         yield _every_criterion(findings, code)
-    elif facts.reorder == "options":
+    elif subject.reorder == "options":
         yield _score_by_position(findings, code)
-        slopes = pictures.score_slopes(findings, facts, code)
+        slopes = pictures.score_slopes(findings, subject, code)
         if slopes is not None:
             yield _each_answer(slopes)
 
@@ -407,7 +410,7 @@ def _every_variant(findings: Findings, code: int) -> Shown:
         for row in findings.select("variant_shift")
         if asked[row.condition].judge == own.judge and asked[row.condition].dataset == own.dataset
     ]
-    smallest = pictures.smallest_mean(findings, code)
+    smallest = findings.smallest_mean(code)
     return Shown(
         "**Every variant compared with the default** · green: too small to matter",
         pictures.row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant"),
@@ -424,7 +427,7 @@ def _every_criterion(findings: Findings, code: int) -> Shown:
         pictures.row_forest(
             rows,
             f"Points, listed first {MINUS} listed last",
-            pictures.smallest_mean(findings, code),
+            findings.smallest_mean(code),
             by="target",
         ),
         f"{together}Single criteria have no verdict. The three questions cover all of them.",
@@ -591,7 +594,7 @@ def _more(chosen: Chosen, answer: Answer) -> None:
 
 def _how(chosen: Chosen) -> None:
     """Describe the method, then define each term once under the name of its first measure."""
-    for line in method_lines(chosen.findings, [chosen.facts]):
+    for line in method_lines(chosen.findings, [chosen.subject]):
         st.markdown(f"- {safe(line)}")
     names: dict[str, str] = {}
     for row in chosen.findings.rows:

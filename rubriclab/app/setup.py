@@ -22,8 +22,8 @@ from rubriclab.runs.loading import study_of_import
 from rubriclab.runs.manager import plan_of_run
 from rubriclab.runs.reading_check import spends
 from rubriclab.runs.write_references import items_csv
-from rubriclab.words.facts import AXES
 from rubriclab.words.phrases import order_title
+from rubriclab.words.subject import AXES
 
 if TYPE_CHECKING:
     from rubriclab.runs.forecast import Estimate

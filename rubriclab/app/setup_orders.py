@@ -23,8 +23,8 @@ from rubriclab.model.study import DesignPart, IdStyle, StrategyPart, VaryPart, v
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.study.options import FACTORS
 from rubriclab.study.parts import deterministic
-from rubriclab.words.facts import AXES
 from rubriclab.words.phrases import readable
+from rubriclab.words.subject import AXES
 
 WORDS = SETUP["orders"]
 CAPTIONS = WORDS["axes"]

@@ -294,6 +294,10 @@ class Findings:
             and all(row.of.get(name) == value for name, value in of.items())
         ]
 
+    def smallest_mean(self, condition: int) -> float:
+        """Return the smallest change of the mean that matters, in points of a condition's scale."""
+        return self.reading.smallest.points(self.conditions[condition].scores)
+
     # -------------------------------------------------------------------------------- the verdicts
     def verdicts_of(self, condition: int) -> Verdicts | None:
         """Return the verdicts about the orders of a condition's setting.
@@ -420,7 +424,7 @@ class Findings:
             yield from _rows_of(given, questions, arm.unit_kind)
 
     def _form_rows(self, form: Form, given: Verdicts | None) -> Iterator[Row]:
-        """Yield the questions and the gate of one variant, whose name stands in ``of.variant``."""
+        """Yield the questions and the gate of one variant, whose name is in ``of.variant``."""
         arm = form.arms[0]
         questions = [name for name in QUESTIONS if name != "favours_positions"]
         if arm.condition.chooses:

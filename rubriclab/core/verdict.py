@@ -486,8 +486,8 @@ def _decided(size: AnyVerdict, smallest: float, basis: _Basis, *, rejected: bool
 def _reason(verdict: Verdict, basis: _Basis) -> str:
     """Return what limits a verdict, a key of the reasons: the first that holds, or empty.
 
-    The order is that in which a reader has to mend things: replies that go with the order come
-    before everything, and what only an effect would explain comes last.
+    First comes what makes every number worthless, then what is missing for an interval, then what
+    the interval leaves open.
     """
     noise = NOISE[verdict.noise] if isinstance(verdict, SingleVerdict) else ""
     if verdict.word != "undecided" and math.isfinite(verdict.high):

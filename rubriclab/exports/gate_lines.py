@@ -1,5 +1,6 @@
-"""Limits held against a run, or two runs held against each other, in; lines for a terminal, a
-document, JUnit's XML out.
+"""Write what CI's gate found: lines for a terminal, a JSON document, and JUnit's XML.
+
+The gate holds either limits against a run, or two runs against each other (drift).
 """
 
 import math
@@ -10,7 +11,7 @@ from xml.etree import ElementTree
 
 from rubriclab.core.drift import Change, Drift
 from rubriclab.core.operations import Checked, Derived, Word, worst
-from rubriclab.core.topic import REASONS, Findings
+from rubriclab.core.topic import REASONS, Findings, Measure
 from rubriclab.exports.table import as_json
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import printable
@@ -29,93 +30,109 @@ from rubriclab.words.phrases import ends as interval_text
 WORDS = ("gate",)
 NUMBERS = ("value", "low", "high", "p", "smallest")
 OVERALL: dict[str, Word] = {"effect": "fails", "equivalent": "passes", "undecided": "unknown"}
+"""What a verdict about a change means for CI."""
 
 
 def checked_line(checked: Checked, findings: Findings) -> str:
-    """What one limit says of one row: “Fails: Largest share …: 22% (95% CI 16 to 27%); at most
-    10%”.
+    """Say how one limit and one row compare: “Fails: Largest share …: 22% (95% CI 16 to 27%); at
+    most 10%”.
     """
     row, word = checked.row, say(checked.word, WORDS)
     if row is None:
         return f"{word}: {checked.limit}: {lowered(REASONS[checked.why])}"
     conditions = findings.conditions
     about = measure_of(row, conditions)
-    low, high = (number(end, about.form) for end in (checked.limit.low, checked.limit.high))
-    key = "most" if checked.limit.low in (-math.inf, -checked.limit.high) else "within"
-    wanted = say("least" if checked.limit.high == math.inf else key, WORDS, low=low, high=high)
-    why = f"; {lowered(REASONS[checked.why])}" if checked.why else ""
-    number_of = f"{value_text(row, about)} ({inside(row, about)})"
-    return (
-        f"{word}: {condition_name(conditions[row.condition], conditions)}: "
-        f"{name(row, conditions)}: {number_of}; "
-        f"{wanted}{why}"
-    )
+    measured = f"{value_text(row, about)} ({inside(row, about)})"
+    condition = condition_name(conditions[row.condition], conditions)
+    line = f"{word}: {condition}: {name(row, conditions)}: {measured}; {_wanted(checked, about)}"
+    return f"{line}; {lowered(REASONS[checked.why])}" if checked.why else line
+
+
+def _wanted(checked: Checked, about: Measure) -> str:
+    """Say what a limit asks for: “at most 10%”, “at least 0.5”, “within 0.1 to 0.4”."""
+    low, high = checked.limit.low, checked.limit.high
+    if math.isinf(high):
+        key = "least"
+    elif low in (-math.inf, -high):
+        key = "most"
+    else:
+        key = "within"
+    return say(key, WORDS, low=number(low, about.form), high=number(high, about.form))
 
 
 def checked_document(checked: Sequence[Checked]) -> list[dict[str, Any]]:
-    """Each limit and row as JSON values."""
-    return [
-        {
-            "limit": str(part.limit),
-            "word": part.word,
-            "why": part.why or None,
-            "condition": part.row.condition if part.row else None,
-            "of": dict(part.row.of) if part.row else {},
-            "value": as_json(part.row.value) if part.row else None,
-            "low": as_json(part.row.interval[0]) if part.row else None,
-            "high": as_json(part.row.interval[1]) if part.row else None,
-        }
-        for part in checked
-    ]
+    """Return each limit and row as JSON values."""
+    return [_checked_document(part) for part in checked]
+
+
+def _checked_document(checked: Checked) -> dict[str, Any]:
+    row = checked.row
+    low, high = row.interval if row else (None, None)
+    return {
+        "limit": str(checked.limit),
+        "word": checked.word,
+        "why": checked.why or None,
+        "condition": row.condition if row else None,
+        "of": dict(row.of) if row else {},
+        "value": as_json(row.value) if row else None,
+        "low": as_json(low),
+        "high": as_json(high),
+    }
 
 
 def drift_lines(condition: Condition, drift: Drift) -> list[str]:
-    """Whether one judge changed in one setting, then its level, order effect and noise."""
-    lines = [
+    """Say whether one judge changed in one setting, then its level, order effect and noise."""
+    head = (
         f"{say(drift.word, WORDS)}: {condition_name(condition)}, {drift.units} independent units "
         f"in both runs."
-    ]
+    )
     if drift.identical:
-        return [*lines, f"  {say('identical', WORDS)}"]
-    return lines + [
+        return [head, f"  {say('identical', WORDS)}"]
+    changes = [
         f"  {_change_line(condition, question, change)}"
         for question, change in drift.questions.items()
     ]
+    return [head, *changes]
 
 
 def _change_line(condition: Condition, question: str, change: Change) -> str:
+    """Say how one question changed, or why that is not known."""
+    said = REASONS.get(change.why, "")
+    if math.isfinite(change.value):
+        said = _change(condition, question, change)
+    return f"{say(change.word, WORDS)}: {say(question, WORDS)}: {said}"
+
+
+def _change(condition: Condition, question: str, change: Change) -> str:
     points = question == "level" or (question == "order" and condition.joint)
-    form, unit = (".2f", " points") if points else (".0f", " percentage points")
-    scale = 1.0 if points else 100.0
+    form, unit, scale = (".2f", " points", 1.0) if points else (".0f", " percentage points", 100.0)
     key = "order_points_said" if question == "order" and points else f"{question}_said"
-    known = interval_text(scale * change.low, scale * change.high, "+" + form) or lowered(
-        REASONS.get(change.why, "")
-    )
-    said = say(
+    known = interval_text(scale * change.low, scale * change.high, "+" + form)
+    return say(
         key,
         WORDS,
         size=number(abs(scale * change.value), form) + unit,
-        inside=known,
+        inside=known or lowered(REASONS.get(change.why, "")),
         position=str(change.position or ""),
         way="higher" if change.value > 0 else "lower",
         more="more" if change.value > 0 else "less",
     )
-    if not math.isfinite(change.value):
-        said = REASONS.get(change.why, "")
-    return f"{say(change.word, WORDS)}: {say(question, WORDS)}: {said}"
 
 
 def drift_document(condition: Condition, drift: Drift) -> dict[str, Any]:
-    """One setting's drift as JSON values."""
-    questions = {question: _change_document(change) for question, change in drift.questions.items()}
-    about = {"judge": condition.judge, "dataset": condition.dataset, "reorder": condition.reorder}
-    outcome = {
+    """Return one setting's drift as JSON values."""
+    return {
+        "judge": condition.judge,
+        "dataset": condition.dataset,
+        "reorder": condition.reorder,
         "word": drift.word,
         "identical": drift.identical,
         "units": drift.units,
         "p": drift.gate.p,
+        "questions": {
+            question: _change_document(change) for question, change in drift.questions.items()
+        },
     }
-    return {**about, **outcome, "questions": questions}
 
 
 def _change_document(change: Change) -> dict[str, Any]:
@@ -126,7 +143,7 @@ def _change_document(change: Change) -> dict[str, Any]:
 
 
 def derived_line(derived: Derived) -> str:
-    """A limit as the command takes it and why it is this one; or why there is none."""
+    """Write a limit as the command takes it, with why it is this one; or why there is none."""
     limit, row, can_fail = derived
     numbers = {
         "name": row.about.name,
@@ -136,12 +153,13 @@ def derived_line(derived: Derived) -> str:
     }
     if not can_fail:
         return f"# {say('too_wide', WORDS, **numbers)}"
-    enough = limit.high <= row.smallest * 1.1
-    return (
-        f"--limit {limit}  # {say('derived_smallest' if enough else 'derived', WORDS, **numbers)}"
-    )
+    is_smallest = limit.high <= row.smallest * ROUNDED_UP
+    key = "derived_smallest" if is_smallest else "derived"
+    return f"--limit {limit}  # {say(key, WORDS, **numbers)}"
 
 
+ROUNDED_UP = 1.1
+"""Limits are rounded up to two digits: by a tenth at most."""
 NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 
 
@@ -151,37 +169,35 @@ def xml_text(text: str) -> str:
 
 
 def junit(name: str, cases: Sequence[tuple[str, Word, str]]) -> bytes:
-    """JUnit's XML of (case, word, line): what fails is a failure, what cannot be told an error, so
-    that neither is green.
+    """Return JUnit's XML of (case, word, line).
+
+    What fails is a failure and what is unknown is an error, so that neither is green.
     """
-    counted = {kind: sum(word == kind for _, word, _ in cases) for kind in ("fails", "unknown")}
+    words = [word for _, word, _ in cases]
     suite = ElementTree.Element(
         "testsuite",
         name=xml_text(name),
         tests=str(len(cases)),
-        failures=str(counted["fails"]),
-        errors=str(counted["unknown"]),
+        failures=str(words.count("fails")),
+        errors=str(words.count("unknown")),
     )
     for case, word, line in cases:
         made = ElementTree.SubElement(suite, "testcase", classname="rubriclab", name=xml_text(case))
         if word != "passes":
-            ElementTree.SubElement(
-                made, "failure" if word == "fails" else "error", message=xml_text(line)
-            )
+            kind = "failure" if word == "fails" else "error"
+            ElementTree.SubElement(made, kind, message=xml_text(line))
     return bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
 
 
 def case_name(checked: Checked, findings: Findings) -> str:
-    """A limit, and whose row it is held against."""
-    row, conditions = checked.row, findings.conditions
-    return (
-        f"{checked.limit} {condition_name(conditions[row.condition], conditions)}"
-        if row
-        else str(checked.limit)
-    )
+    """Name a limit, and the condition whose row it is compared with."""
+    if checked.row is None:
+        return str(checked.limit)
+    conditions = findings.conditions
+    return f"{checked.limit} {condition_name(conditions[checked.row.condition], conditions)}"
 
 
 def overall(words: Sequence[Word]) -> str:
-    """“Fails: 1 of 3 limits”, in words."""
+    """Say “Fails: 1 of 3”: the worst word, and how many limits have it."""
     word = worst(words)
     return f"{say(word, WORDS)}: {sum(given == word for given in words)} of {len(words)}"

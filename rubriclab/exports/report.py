@@ -1,8 +1,7 @@
-"""Findings in, one HTML file out: the answer, its picture, an example, the method; all numbers
-folded.
+"""Write the report: one HTML file with the answer, its picture, an example, and the method.
 
-Pictures are plain SVG of our own, so that the file needs no script and no network, has some 30 kB
-and prints.
+All numbers are in a fold. Pictures are plain SVG of our own, so that the file needs no script and
+no network, has some 30 kB, and prints.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,17 +15,19 @@ from rubriclab.core.topic import Findings
 from rubriclab.exports.table import spoken
 from rubriclab.figures.cards import example_of
 from rubriclab.figures.marks import LIGHT, Picture, ink, shade
-from rubriclab.figures.pictures import score_cells, share_bars, smallest_mean, target_cells
+from rubriclab.figures.pictures import score_cells, share_bars, target_cells
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.words.answer import judged, several_tests
-from rubriclab.words.facts import Facts, calls_in, facts_to_say, words_of
 from rubriclab.words.phrases import number, say
+from rubriclab.words.subject import Subject, calls_in, sentence_tables, subjects
 from rubriclab.words.what_helps import has_help, helps_answer
 from rubriclab.words.with_people import has_people, people_answer
 
 HERE = Path(__file__).parent
 INCLUDE = ("answer", "charts", "example", "method", "numbers")
+"""The parts that a report may have."""
 MOST_SIGNS = 2_000
+"""Characters of the judged text that an example shows: more pushes the method off the page."""
 ENVIRONMENT = jinja2.Environment(
     autoescape=True,
     loader=jinja2.FileSystemLoader([HERE, HERE.parent / "figures"]),
@@ -50,11 +51,11 @@ def report_html(
     text_of: Callable[[int], str] | None = None,
     descriptions: Mapping[Any, str] | None = None,
 ) -> str:
-    """The report as one page. ``include``: of INCLUDE. ``texts``: the judged text and the raters'
-    names stand in it too.
+    """Return the report as one page.
 
-    ``text_of``: the text that a call judged, where it is known; ``descriptions``: what each score
-    stands for. Raises LabError for a part that does not exist.
+    ``include``: of INCLUDE. ``texts``: show the judged text and the raters' names too. ``text_of``:
+    the text that a call judged, where it is known. ``descriptions``: what each score stands for.
+    Raises LabError for a part that does not exist.
     """
     unknown = set(include) - set(INCLUDE)
     if unknown:
@@ -62,10 +63,11 @@ def report_html(
             f"A report has no part “{shorten(min(unknown))}”; expected some of "
             f"{', '.join(INCLUDE)}."
         )
-    every = facts_to_say(findings)
+    every = subjects(findings)
     raters = {str(rater) for given in findings.judgments.items["ratings"] for rater in given or {}}
     parts = [
-        _part(findings, facts, descriptions or {}, text_of if texts else None) for facts in every
+        _part(findings, subject, descriptions or {}, text_of if texts else None)
+        for subject in every
     ]
     for part in [part for part in parts if part["cards"]][1:]:
         part["cards"] = ()  # one example is enough
@@ -82,38 +84,40 @@ def report_html(
 
 
 def default_title(findings: Findings) -> str:
-    """“Does JUDGE depend on the order of the rubric?”"""
+    """Return “Does JUDGE depend on the order of the rubric?”"""
     judges = {condition.judge for condition in findings.conditions}
     who = f"Does {shorten(min(judges), 80)}" if len(judges) == 1 else "Do the judges"
     return f"{who} depend on the order of the rubric?"
 
 
 def footer(findings: Findings) -> str:
-    """What the numbers rest on, in one line."""
+    """Say what the numbers rest on, in one line."""
     table = findings.judgments.table
     orders = len({order.shown for order in table.orderings})
     calls = calls_in(table.rows["call"].to_numpy())
-    made = f" · rubriclab {table.made_with['rubriclab']}" if "rubriclab" in table.made_with else ""
+    made = ""
+    if "rubriclab" in table.made_with:
+        made = f" · rubriclab {table.made_with['rubriclab']}"
     return (
         f"{table.name}: {count(calls, 'call')}, {count(len(table.items), 'item')}, "
         f"{count(orders, 'order')}{made}"
     )
 
 
-def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
-    """The method in five lines, and what was left out or changed when the run was planned or
+def method_lines(findings: Findings, every: list[Subject]) -> list[str]:
+    """Say the method in five lines, then what was left out or changed when the run was planned or
     read.
     """
-    facts, small = every[0], findings.reading.smallest
+    subject, small = every[0], findings.reading.smallest
     sizes = {
-        "mean": number(smallest_mean(findings, facts.condition)),
+        "mean": number(findings.smallest_mean(subject.condition)),
         "share": f"{100 * small.share:.3g}",
         "single": f"{100 * small.single:.3g}",
-        "units": count(facts.units, facts.unit),
+        "units": count(subject.units, subject.unit),
     }
     lines = ("design", "test", "intervals", "no", "data")
     noted = findings.judgments.table.made_with.get("note")
-    said = [say(f"method_{line}", words_of(facts), **sizes) for line in lines]
+    said = [say(f"method_{line}", sentence_tables(subject), **sizes) for line in lines]
     if several := several_tests(findings):
         said.append(several)
     if noted:
@@ -121,20 +125,20 @@ def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
     return said
 
 
-def drawings_of(findings: Findings, facts: Facts) -> list[tuple[str, Picture]]:
-    """(title, picture) of one judge, as far as they can be drawn."""
+def drawings_of(findings: Findings, subject: Subject) -> list[tuple[str, Picture]]:
+    """Return (title, picture) of one judge, as far as they can be drawn."""
     drawn: dict[str, Picture | None] = {
         "Criterion by position, points from the criterion's own mean": target_cells(
-            findings, facts.condition
+            findings, subject.condition
         ),
-        "How often each position was chosen": share_bars(findings, facts),
-        "Score by position": score_cells(findings, facts.condition),
+        "How often each position was chosen": share_bars(findings, subject),
+        "Score by position": score_cells(findings, subject.condition),
     }
-    return [(title, picture) for title, picture in drawn.items() if picture and not facts.variant]
+    return [(title, picture) for title, picture in drawn.items() if picture and not subject.variant]
 
 
 def svg_of(picture: Picture) -> str:
-    """Bars or cells as a file of their own."""
+    """Return bars or cells as an SVG file of their own."""
     pictures: Any = ENVIRONMENT.get_template("pictures.svg.jinja").module
     svg = str((pictures.bars if picture.kind == "bars" else pictures.cells)(picture)).strip()
     return svg.replace(
@@ -146,19 +150,19 @@ def svg_of(picture: Picture) -> str:
 
 def _part(
     findings: Findings,
-    facts: Facts,
+    subject: Subject,
     descriptions: Mapping[Any, str],
     text_of: Callable[[int], str] | None,
 ) -> dict[str, Any]:
-    """What the template shows of one judge."""
-    arm, drawings = findings.judgments.arms[facts.condition], drawings_of(findings, facts)
-    answer = judged(findings, facts)
+    """Return what the template shows of one judge."""
+    arm, drawings = findings.judgments.arms[subject.condition], drawings_of(findings, subject)
+    answer = judged(findings, subject)
     line = answer.line.partition(answer.strong) if answer.strong else (answer.line, "", "")
     beside = []
-    if not facts.variant and has_people(findings, facts.condition):
-        beside.append(people_answer(findings, facts))
-    if not facts.variant and has_help(findings, facts):
-        beside.append(helps_answer(findings, facts))
+    if not subject.variant and has_people(findings, subject.condition):
+        beside.append(people_answer(findings, subject))
+    if not subject.variant and has_help(findings, subject):
+        beside.append(helps_answer(findings, subject))
     cards = example_of(arm, descriptions)
     text = text_of(cards[0].call)[:MOST_SIGNS] if text_of and cards else ""
     return {

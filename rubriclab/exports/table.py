@@ -1,4 +1,4 @@
-"""Findings in; the same rows as a frame, as JSON version 2, as CSV and as LaTeX out."""
+"""Write rows and judgments for other programs: data frames, JSON version 2, and LaTeX."""
 
 import json
 import math
@@ -15,8 +15,8 @@ from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import RULES, Condition, JudgmentTable, Status, step_of
 from rubriclab.model.text import printable
 from rubriclab.words.answer import judged
-from rubriclab.words.facts import every_facts
 from rubriclab.words.phrases import MINUS, NBSP, condition_name, name, row_text
+from rubriclab.words.subject import subjects_of_orders
 
 FACETS = (
     "position",
@@ -29,22 +29,29 @@ FACETS = (
     "protocol",
     "against",
 )
-ASKED = ("judge", "dataset", "strategy", "variant", "reorder", "positions", "scores")
+"""Parts of ``Row.of`` that are columns of a frame, in this order; other parts follow them."""
+CONDITION_KEYS = ("judge", "dataset", "strategy", "variant", "reorder", "positions", "scores")
 FORMAT = 2
+"""The version of the JSON document: a name that changes its meaning raises it."""
+NO_WINNER, TIE = -1, 0
+"""Positions of a judgment that named no winner, and of a tie. Candidates count from 1."""
+CHOICES = {NO_WINNER: "N", TIE: "C", 1: "A", 2: "B"}
+"""The letter of a pair's outcome, as its import reads it."""
 
 
 def plain(value: float | None) -> float | None:
-    """A JSON number, or None where there is none."""
+    """Return a JSON number, or None where there is none."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def row_document(row: Row) -> dict[str, Any]:
-    """One row of JSON version 2: shares as fractions, points as points, null with ``why`` where
-    there is no number.
+    """Return one row of JSON version 2.
+
+    Shares are fractions and points are points. What there is no number for is null, with ``why``.
     """
     low, high = row.interval
     counts = as_json(dict(row.counts))
-    return {
+    document: dict[str, Any] = {
         "topic": row.topic,
         "measure": row.measure,
         "condition": row.condition,
@@ -62,12 +69,12 @@ def row_document(row: Row) -> dict[str, Any]:
         "smallest": plain(row.smallest) if row.verdict else None,
         "why": row.why or None,
         "from": counts.pop("from", None),
-        **({"counts": counts} if counts else {}),
     }
+    return document | {"counts": counts} if counts else document
 
 
 def as_json(value: Any) -> Any:
-    """A value of numpy or of a tuple as JSON has it."""
+    """Return a value, of numpy or in tuples, as JSON has it."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, list | tuple | np.ndarray):
@@ -78,130 +85,151 @@ def as_json(value: Any) -> Any:
 
 
 def frame(findings: Findings) -> pd.DataFrame:
-    """One row a number, ``of`` and the condition spread into columns: what notebooks, exports and
-    the oracle read.
+    """Return one row for each number, with ``of`` and the condition spread into columns.
+
+    This is what notebooks and exports read.
     """
     return frame_of_rows(findings.rows, findings.conditions)
 
 
 def frame_of_rows(rows: Sequence[Row], conditions: Sequence[Condition] = ()) -> pd.DataFrame:
-    """As ``frame``, of any rows; judge, data set and strategy stand beside them where
-    ``conditions`` are given.
+    """Return any rows as ``frame`` does; judge, data set and strategy only where ``conditions`` are
+    given.
     """
     if not rows:
         return pd.DataFrame(
             columns=["topic", "measure", "condition", "value", "low", "high", "level"]
         )
-    records = []
-    for row in rows:
-        entry = row_document(row)
-        of, counts = entry.pop("of"), entry.pop("counts", {})
-        head = {key: entry.pop(key) for key in ("topic", "measure", "condition")}
-        if conditions:
-            asked = conditions[row.condition]
-            head |= {"judge": asked.judge, "dataset": asked.dataset, "strategy": asked.strategy}
-            head |= {f"variant_{key}": value for key, value in asked.variant.items()}
-        kept = {
-            f"count_{key}": value
-            for key, value in counts.items()
-            if not isinstance(value, list | dict)
-        }
-        records.append(head | dict.fromkeys(FACETS) | of | entry | kept)
-    table = pd.DataFrame(records)
+    table = pd.DataFrame([_record(row, conditions) for row in rows])
     return table.drop(columns=[key for key in FACETS if table[key].isna().all()])
 
 
+def _record(row: Row, conditions: Sequence[Condition]) -> dict[str, Any]:
+    """Return a row as the columns of a frame."""
+    entry = row_document(row)
+    of, counts = entry.pop("of"), entry.pop("counts", {})
+    head = {key: entry.pop(key) for key in ("topic", "measure", "condition")}
+    if conditions:
+        about = conditions[row.condition]
+        head |= {"judge": about.judge, "dataset": about.dataset, "strategy": about.strategy}
+        head |= {f"variant_{key}": value for key, value in about.variant.items()}
+    kept = {
+        f"count_{key}": value for key, value in counts.items() if not isinstance(value, list | dict)
+    }
+    record: dict[str, Any] = head | dict.fromkeys(FACETS) | of | entry | kept
+    return record
+
+
 def judgments_frame(table: JudgmentTable, judged: pd.DataFrame) -> pd.DataFrame:
-    """Judgments in words with what their import wants beside them: condition, groups, factors as
-    JSON, and people's ratings (``human_1``, ..., a rater each by name; of pairs and lists whom each
-    prefers), sorted by condition.
+    """Return judgments with the columns that their import reads, sorted by condition.
+
+    ``judged``: one row for each judgment. Added are the condition, groups, factors as JSON, and
+    people's ratings (``human_1`` and so on, one rater each; of pairs and lists whom each prefers).
     """
-    asked = [
-        {name: getattr(about, name) for name in ("judge", "dataset", "strategy")}
-        for about in table.conditions
+    known = [
+        key for key in ("block", "prompt", "candidate", "task") if table.items[key].notna().any()
     ]
-    varied = any(about.variant for about in table.conditions)
-    factors = [
-        {"variant": json.dumps(dict(about.variant))} if varied else {} for about in table.conditions
-    ]
-    names = [
-        name for name in ("block", "prompt", "candidate", "task") if table.items[name].notna().any()
-    ]
-    about = pd.DataFrame([who | own for who, own in zip(asked, factors, strict=True)])
-    made = judged.join(about, on="condition").join(table.items[names], on="item")
+    made = judged.join(_conditions_frame(table), on="condition").join(table.items[known], on="item")
     made = made.sort_values("condition", kind="stable", ignore_index=True)
+    if any(about.chooses for about in table.conditions):
+        made = _with_winners(made, pairs=table.conditions[0].reorder == "pairs")
+    return _with_ratings(made, table)
+
+
+def _conditions_frame(table: JudgmentTable) -> pd.DataFrame:
+    """Return what a judgment's condition says of it, one row for each condition."""
+    about = pd.DataFrame(
+        [
+            {"judge": each.judge, "dataset": each.dataset, "strategy": each.strategy}
+            for each in table.conditions
+        ]
+    )
+    if any(each.variant for each in table.conditions):
+        about["variant"] = [json.dumps(dict(each.variant)) for each in table.conditions]
+    return about
+
+
+def _with_winners(made: pd.DataFrame, *, pairs: bool) -> pd.DataFrame:
+    """Return judgments of comparisons with their winners by name; of pairs also both candidates."""
+    shown = [order.split("|") for order in made["ordering"]]
+    won = [
+        position if status == "ok" else NO_WINNER
+        for status, position in zip(made["status"], made["position"], strict=True)
+    ]
+    winner = [
+        "" if position == NO_WINNER else ["tie", *line][position]
+        for line, position in zip(shown, won, strict=True)
+    ]
+    question = made["prompt"] if "prompt" in made else made["item_id"]
+    made = made.assign(question_id=question, winner=winner)
+    if not pairs:
+        return made
+    return made.assign(
+        first=[line[0] for line in shown],
+        second=[line[1] for line in shown],
+        choice=[CHOICES[position] for position in won],
+    )
+
+
+def _with_ratings(made: pd.DataFrame, table: JudgmentTable) -> pd.DataFrame:
+    """Return judgments with a column for each rater of their items."""
+    made = made.copy()
+    ratings = [given or {} for given in table.items["ratings"]]
     chooses = any(about.chooses for about in table.conditions)
-    if chooses:
-        shown = [order.split("|") for order in made["ordering"]]
-        said = [
-            -1 if status != "ok" else stood
-            for status, stood in zip(made["status"], made["position"], strict=True)
-        ]
-        winner = [
-            "" if won < 0 else (["tie", *line])[won] for line, won in zip(shown, said, strict=True)
-        ]
-        question = made["prompt"] if "prompt" in made else made["item_id"]
-        made = made.assign(question_id=question, winner=winner)
-        if table.conditions[0].reorder == "pairs":
-            choice = ["NCAB"[won + 1] for won in said]
-            made = made.assign(
-                first=[line[0] for line in shown], second=[line[1] for line in shown], choice=choice
-            )
-    raters = sorted({rater for ratings in table.items["ratings"] for rater in ratings or {}})
-    for number, rater in enumerate(raters, 1):
-        given = [(ratings or {}).get(rater) for ratings in table.items["ratings"]]
+    for number, rater in enumerate(sorted({key for given in ratings for key in given}), 1):
+        rated = [given.get(rater) for given in ratings]
         if chooses:
-            sets = [
-                ["tie", *(candidate or "").split("|")] for candidate in table.items["candidate"]
+            rated = [
+                None if rank is None else ["tie", *(candidate or "").split("|")][int(rank)]
+                for rank, candidate in zip(rated, table.items["candidate"], strict=True)
             ]
-            given = [
-                None if rank is None else own[int(rank)]
-                for rank, own in zip(given, sets, strict=True)
-            ]
-        made[rater if rater in ("gold", INTENDED) else f"human_{number}"] = [
-            given[item] for item in made["item"]
-        ]
+        column = rater if rater in ("gold", INTENDED) else f"human_{number}"
+        made[column] = [rated[item] for item in made["item"]]
     return made
 
 
 def conditions_document(findings: Findings) -> list[dict[str, Any]]:
-    """What was asked: judge, data set, strategy, and how the calls ended, by condition."""
+    """Return what was asked: judge, data set, strategy, and how the calls ended, by condition."""
     out = []
     for arm in findings.judgments.arms:
         call = np.unique(arm.call)
+        # A call that scored several items ended as well as its best one: statuses start with OK.
         ended = np.full(len(call), int(Status.ERROR))
         np.minimum.at(ended, np.searchsorted(call, arm.call), arm.status.astype(int))
         status = {status.name.lower(): int((ended == status).sum()) for status in Status}
-        asked = {key: as_json(getattr(arm.condition, key)) for key in ASKED}
-        out.append({"condition": arm.code, **asked, "calls": len(call), "status": status})
+        about = {key: as_json(getattr(arm.condition, key)) for key in CONDITION_KEYS}
+        out.append({"condition": arm.code, **about, "calls": len(call), "status": status})
     return out
 
 
 def advice_document(findings: Findings) -> list[dict[str, Any]]:
-    """What to do about each judge, data set and setting: the decision, its sentence, and how many
-    calls it takes.
+    """Return what to do about each judge, data set and setting; nothing before the run is finished.
+
+    Each is the decision, its sentence, and how many calls it takes.
     """
+    if not findings.judgments.finished:
+        return []
     out = []
-    if findings.judgments.finished:
-        for facts in every_facts(findings):
-            advice = advice_of(findings, facts.condition)
-            needed = plain(advice.needed.value) if advice.needed is not None else None
-            out.append(
-                {
-                    "condition": facts.condition,
-                    "action": advice.action or None,
-                    "sentence": judged(findings, facts).advice or None,
-                    "orders": advice.orders,
-                    "orders_asked": advice.asked or None,
-                    "calls_needed": needed,
-                }
-            )
+    for subject in subjects_of_orders(findings):
+        advice = advice_of(findings, subject.condition)
+        needed = plain(advice.needed.value) if advice.needed is not None else None
+        out.append(
+            {
+                "condition": subject.condition,
+                "action": advice.action or None,
+                "sentence": judged(findings, subject).advice or None,
+                "orders": advice.orders,
+                "orders_asked": advice.asked or None,
+                "calls_needed": needed,
+            }
+        )
     return out
 
 
 def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
-    """JSON version 2 of a run: what ``results --json`` prints. ``extra``: further rows,
-    contrasts.
+    """Return JSON version 2 of a run, which ``results --json`` prints.
+
+    ``extra``: further rows, for example contrasts with another run.
     """
     table = findings.judgments.table
     conditions = conditions_document(findings)
@@ -229,8 +257,9 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
 
 
 def _reading_document(findings: Findings) -> dict[str, Any]:
-    """The reading, with the smallest change of the mean that was used, in steps; None where it
-    differs between scales.
+    """Return the reading, with the smallest change of the mean that was used.
+
+    In steps of the scale; None where it differs between scales.
     """
     smallest = findings.reading.smallest
     scales = {about.scores for about in findings.conditions if about.scores} or {()}
@@ -241,7 +270,7 @@ def _reading_document(findings: Findings) -> dict[str, Any]:
 
 
 def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
-    """Rows as they are read: condition, measure, number with its interval as text."""
+    """Return rows as people read them: condition, measure, number with its interval as text."""
     conditions = findings.conditions
     said = [
         (
@@ -255,33 +284,32 @@ def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
 
 
 def picture_frame(picture: Picture) -> pd.DataFrame:
-    """What a picture shows: line, level, number with its interval (shares as fractions), where it
-    would be without an effect, and the number as it is written there; of slopes the mean difference
-    is the last row.
+    """Return what a picture shows, one row for each mark.
+
+    Line, level, number with its interval (shares as fractions), where it would be without an
+    effect, and the number as it is written there. Of slopes the mean difference is the last row.
     """
     marks = [(series.name, point) for series in picture.series for point in series.points]
-    marks += [("mean", picture.difference)] if math.isfinite(picture.difference.value) else []
-    below, beside = picture.axes
+    if math.isfinite(picture.difference.value):
+        marks.append(("mean", picture.difference))
+    horizontal, vertical = picture.axes
     rows = [(name, p.label, p.value, p.low, p.high, p.expected, p.text) for name, p in marks]
-    columns = [beside or "Line", below if below and picture.kind != "forest" else "Level"]
-    frame = pd.DataFrame(
-        rows, columns=[*columns, "Value", "Low", "High", "No effect", "As written"]
-    )
-    return frame.drop(
-        columns=[
-            name for name in frame if frame[name].isna().all() or not frame[name].astype(bool).any()
-        ]
-    )
+    level = horizontal if horizontal and picture.kind != "forest" else "Level"
+    columns = [vertical or "Line", level, "Value", "Low", "High", "No effect", "As written"]
+    frame = pd.DataFrame(rows, columns=columns)
+    empty = [
+        name for name in frame if frame[name].isna().all() or not frame[name].astype(bool).any()
+    ]
+    return frame.drop(columns=empty)
 
 
 def on_a_line(text: str) -> str:
-    """``text`` without line breaks, every other sign of control escaped."""
+    """Return ``text`` without line breaks, with every other control character escaped."""
     return printable(" ".join(text.splitlines()))
 
 
 def latex_table(table: pd.DataFrame) -> str:
-    """Any frame as a tabular (booktabs), every sign of its names and cells escaped."""
-    table = table.map(lambda cell: on_a_line(cell) if isinstance(cell, str) else cell).rename(
-        columns=on_a_line
-    )
+    """Return any frame as a tabular (booktabs), with its names and cells escaped."""
+    table = table.map(lambda cell: on_a_line(cell) if isinstance(cell, str) else cell)
+    table = table.rename(columns=on_a_line)
     return table.to_latex(index=False, escape=True).replace(MINUS, "$-$").replace(NBSP, "~")

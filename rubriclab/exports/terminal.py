@@ -1,6 +1,4 @@
-"""A run's findings in, what a terminal shows of them out: the answer of each judge, then rows as
-lines.
-"""
+"""Write a run's findings for a terminal: the answer about each judge, then rows as lines."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,32 +12,38 @@ from rubriclab.words.with_people import people_answers
 
 
 def findings_text(findings: Findings, topic: str = "") -> str:
-    """A run's findings for a terminal: the answer for each judge; control signs escaped.
+    """Return a run's findings as text, with control characters escaped.
 
-    ``topic``: then the rows of this one too, or of “all”. Raises LabError for one that the run has
-    no rows of.
+    ``topic``: add the rows of this one, or of “all”. Raises LabError for one that the run has no
+    rows of.
     """
     every = (*answers(findings), *people_answers(findings), *helps_answers(findings))
     blocks = ["\n".join(answer.lines()) for answer in every]
     if several := several_tests(findings):
         blocks.append(several)
+    if topic:
+        blocks += _blocks_of_topic(findings, topic)
+    return printable("\n\n".join(blocks) + "\n")
+
+
+def _blocks_of_topic(findings: Findings, topic: str) -> list[str]:
+    """Return the rows of a topic, a block for each condition."""
     conditions = findings.conditions
-    rows = findings.of_topic(topic) if topic else []
-    if topic and not rows:
+    rows = findings.of_topic(topic)
+    if not rows:
         known = ", ".join(dict.fromkeys(row.topic for row in findings.rows))
         raise LabError(
             f"This run has no topic “{shorten(topic)}”. It has {known}; “all” is every one."
         )
-    kinds = dict.fromkeys((row.topic, row.condition) for row in rows)
-    for kind in kinds:
-        head = f"{readable(kind[0])} · {condition_name(conditions[kind[1]], conditions)}"
-        mine = [row for row in rows if (row.topic, row.condition) == kind]
+    blocks = []
+    for key, code in dict.fromkeys((row.topic, row.condition) for row in rows):
+        head = f"{readable(key)} · {condition_name(conditions[code], conditions)}"
+        mine = [row for row in rows if (row.topic, row.condition) == (key, code)]
         blocks.append(f"{head}\n{rows_text(mine, conditions)}")
-    return printable("\n\n".join(blocks) + "\n")
+    return blocks
 
 
 def rows_text(rows: Iterable[Row], conditions: Sequence[Condition] = ()) -> str:
-    """One line a row, for a terminal: its name, its number, its interval."""
-    return printable(
-        "\n".join(f"  {name(row, conditions)}: {row_text(row, conditions)}" for row in rows)
-    )
+    """Return one line for each row: its name, its number, its interval."""
+    lines = [f"  {name(row, conditions)}: {row_text(row, conditions)}" for row in rows]
+    return printable("\n".join(lines))

@@ -1,7 +1,7 @@
-"""Pictures in, Plotly figures with hover and click data out: the one module that knows Plotly.
+"""Draw pictures with Plotly. No other module knows Plotly.
 
-Every text that comes from outside passes ``escape``; no figure has a toolbar, and each stands
-beside its alt text.
+Every text that comes from outside passes ``escape``. A new kind of picture is a function here and
+its entry in KINDS.
 """
 
 import math
@@ -20,60 +20,62 @@ __all__ = ["DARK", "KINDS", "LIGHT", "chart_of", "draw", "escape"]
 
 FONT = '"Source Sans", "Source Sans 3", sans-serif'
 ROW = 52
-"""Height of a line of cells or of a forest, px."""
+"""Height of a line of cells or of a forest, in px: a number and its interval fit."""
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1_000)
-"""Points between the marks of a difference's axis."""
+"""Distances, in points, that the marks of a difference's axis may have."""
+STEPS_IN_REACH = 2.2
+"""Marks between 0 and the end of a difference's axis: two, and room for their labels."""
 DASHES = ("solid", "dash", "dot", "dashdot")
+"""Several lines differ in their dashes too: colour never tells them apart alone."""
+SHARE_WITH_TEXT = 0.08
+"""A smaller part of a stack has no room for its number."""
 
 
 def escape(text: str, most: int = 60) -> str:
-    """Text of unknown origin in a figure: Plotly reads tags and entities, so none are left."""
+    """Return text of unknown origin for a figure. Plotly reads tags and entities: none are left."""
     shown = printable(shorten(text, most))
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def draw(picture: Picture, palette: Palette = LIGHT) -> go.Figure:
-    """The figure of a picture in one theme's colours."""
+    """Return the figure of a picture in one theme's colours."""
     return KINDS[picture.kind](picture, palette)
 
 
 def chart_of(findings: Findings, measure: str, *, judge: str | None = None) -> go.Figure:
-    """A measure's picture for one judge (the first where none is named). Raises LabError where
-    nothing shows it.
+    """Return a measure's picture for one judge (the first where none is named).
+
+    Raises LabError where nothing shows it.
     """
-    known = [
+    codes = [
         code
         for code, condition in enumerate(findings.conditions)
         if judge in (None, condition.judge)
     ]
-    for code in known:
+    for code in codes:
         picture = picture_of(findings, measure, code)
         if picture is not None:
             return draw(picture)
-    drawn = sorted(
-        {
-            row.measure
-            for row in findings.rows
-            if row.condition in known and math.isfinite(row.value)
-        }
-    )
-    raise LabError(
-        f"No chart shows “{shorten(measure)}” here; there are charts of "
-        f"{', '.join(drawn) or 'nothing'}."
-    )
+    measures = {
+        row.measure for row in findings.rows if row.condition in codes and math.isfinite(row.value)
+    }
+    known = ", ".join(sorted(measures)) or "nothing"
+    raise LabError(f"No chart shows “{shorten(measure)}” here; there are charts of {known}.")
 
 
 def _hover(point: Point) -> str:
-    lines = [escape(line, 120) for line in point.hover]
-    return "<br>".join([f"<b>{lines[0]}</b>", *lines[1:]]) if lines else ""
+    """Return the lines under the pointer, the first in bold."""
+    if not point.hover:
+        return ""
+    first, *rest = (escape(line, 120) for line in point.hover)
+    return "<br>".join([f"<b>{first}</b>", *rest])
 
 
 def _about(points: Sequence[Point]) -> dict[str, Any]:
-    """What marks say under the pointer, and hand on at a click."""
-    words = [_hover(point) for point in points]
+    """Return what marks say under the pointer, and what they hand on at a click."""
     return {
         "hoverinfo": "text",
-        "hovertext": words,
+        "hovertext": [_hover(point) for point in points],
         "customdata": [dict(point.of) for point in points],
     }
 
@@ -81,7 +83,7 @@ def _about(points: Sequence[Point]) -> dict[str, Any]:
 def _figure(
     palette: Palette, height: int, widths: Sequence[float] = (1.0,), **margin: int
 ) -> go.Figure:
-    """An empty figure of panels beside each other."""
+    """Return an empty figure of panels side by side."""
     figure = go.Figure().set_subplots(
         1, len(widths), column_widths=list(widths), horizontal_spacing=0.12
     )
@@ -130,15 +132,13 @@ def _rules(
     line: float = 0,
     **panel: Any,
 ) -> None:
-    """The band of what is too small to matter and the line of no effect, across ``axis``.
+    """Draw the band of what is too small to matter and the line of no effect, across ``axis``.
 
-    Plotly draws them only in panels that have marks, so after them.
+    Plotly draws them only in panels that have marks, so call this after the marks.
     """
-    band, rule = (
-        (figure.add_vrect, figure.add_vline)
-        if axis == "x"
-        else (figure.add_hrect, figure.add_hline)
-    )
+    band, rule = figure.add_hrect, figure.add_hline
+    if axis == "x":
+        band, rule = figure.add_vrect, figure.add_vline
     if math.isfinite(picture.smallest):
         ends = {f"{axis}0": -picture.smallest, f"{axis}1": picture.smallest}
         band(fillcolor=palette.band, line_width=0, layer="below", **ends, **panel)
@@ -147,6 +147,7 @@ def _rules(
 
 
 def _whiskers(points: Sequence[Point], palette: Palette, **more: Any) -> dict[str, Any]:
+    """Return the error bars of marks, invisible where none has an interval."""
     if not any(point.has_interval for point in points):
         return {"visible": False}
     up = [point.high - point.value if point.has_interval else None for point in points]
@@ -156,15 +157,16 @@ def _whiskers(points: Sequence[Point], palette: Palette, **more: Any) -> dict[st
 
 
 def _write(figure: go.Figure, text: str, **where: Any) -> None:
-    """Words beside a mark."""
+    """Write words next to a mark."""
     figure.add_annotation(text=escape(text), showarrow=False, **where)
 
 
 def _axis(
     update: Callable[..., Any], names: Sequence[str], title: str = "", most: int = 60, **more: Any
 ) -> None:
-    """An axis of names, each at its integer: a category axis would take a numeric name as an
-    index.
+    """Draw an axis of names, each at its integer.
+
+    A category axis would take a numeric name as an index.
     """
     ticks = {
         "tickvals": list(range(len(names))),
@@ -174,45 +176,32 @@ def _axis(
 
 
 def _margin(names: Sequence[str], most: int) -> int:
-    """Room for the names of lines, px."""
+    """Return the room for the names of lines, in px."""
     return min(most, 32 + 7 * max(map(len, names), default=1))
 
 
 def bars(picture: Picture, palette: Palette) -> go.Figure:
-    """Shares by position: orange only where the interval decides; where each would be without bias,
-    dotted.
+    """Draw shares by position: orange only where the interval decides, and dotted where each would
+    be without bias.
 
-    Several series stand beside each other, each in a colour of its own, without numbers over them.
+    Several series have a colour each, and no numbers over their bars.
     """
     figure = _figure(palette, 390, r=84 if picture.reference else 12)
-    points, several = picture.points, len(picture.series) > 1
+    several = len(picture.series) > 1
     for line, own in zip(picture.series, palette.lines, strict=False):
-        colours = [
-            own if several else palette.effect if point.decided else palette.neutral
-            for point in line.points
-        ]
+        colours = [palette.effect if point.decided else palette.neutral for point in line.points]
         figure.add_bar(
             x=list(range(len(line.points))),
             y=[point.value for point in line.points],
             width=None if several else 0.62,
-            marker={"color": colours, "cornerradius": 3},
+            marker={"color": own if several else colours, "cornerradius": 3},
             error_y=_whiskers(line.points, palette),
             **_about(line.points),
             name=escape(line.name, 40),
         )
         for k, point in enumerate(line.points):
-            font = {"size": 15, "weight": 700} if point.decided else {"size": 13, "weight": 400}
             if not several:
-                _write(
-                    figure,
-                    point.text,
-                    x=k,
-                    y=point.top,
-                    yshift=11,
-                    bgcolor=palette.ground,
-                    borderpad=0,
-                    font=font,
-                )
+                _write_over_bar(figure, palette, point, k)
             if math.isfinite(point.expected):
                 ends = {"x0": k - 0.5, "x1": k + 0.5, "y0": point.expected, "y1": point.expected}
                 figure.add_shape(type="line", line=_dotted(palette), **ends)
@@ -221,7 +210,7 @@ def bars(picture: Picture, palette: Palette) -> go.Figure:
         figure.add_annotation(
             xref="paper",
             x=1.02,
-            y=points[0].expected,
+            y=picture.points[0].expected,
             text=escape(picture.reference).replace(": ", ":<br>"),
             showarrow=False,
             xanchor="left",
@@ -235,9 +224,18 @@ def bars(picture: Picture, palette: Palette) -> go.Figure:
     )
 
 
+def _write_over_bar(figure: go.Figure, palette: Palette, point: Point, x: int) -> None:
+    """Write a bar's number over it, larger and bold where it is decided."""
+    font = {"size": 15, "weight": 700} if point.decided else {"size": 13, "weight": 400}
+    # The ground behind the number keeps it readable where it crosses the dotted line.
+    ground = {"bgcolor": palette.ground, "borderpad": 0}
+    _write(figure, point.text, x=x, y=point.top, yshift=11, font=font, **ground)
+
+
 def cells(picture: Picture, palette: Palette) -> go.Figure:
-    """A heatmap centred on what each cell would be without an effect; invisible squares over it
-    take hover and clicks.
+    """Draw a heatmap centred on what each cell would be without an effect.
+
+    Invisible squares over it take hover and clicks, which Plotly's heatmaps do not hand on.
     """
     names, coordinates = [line.name for line in picture.series], picture.coordinates
     figure = _figure(palette, 76 + ROW * max(3, len(names)), l=_margin(names, 150), t=10)
@@ -276,33 +274,14 @@ def cells(picture: Picture, palette: Palette) -> go.Figure:
 
 
 def slopes(picture: Picture, palette: Palette) -> go.Figure:
-    """One thin line an answer between two orders, the mean thick; beside it the difference with its
-    interval.
+    """Draw one thin line an answer between two orders, the mean thick, and their difference.
+
+    The difference with its interval has a panel of its own, to the right.
     """
     figure = _figure(palette, 340, (0.77, 0.23), t=10)
-    flat = (picture.scale[1] - picture.scale[0]) / 16
-    lines: dict[str, list[Series]] = {palette.reference: [], palette.rising: [], palette.effect: []}
-    for line in picture.series:
-        rise = line.points[1].value - line.points[0].value
-        lines[
-            palette.rising if rise > flat else palette.effect if rise < -flat else palette.reference
-        ].append(line)
-    for colour, mine in lines.items():
-        if mine:
-            words = [
-                f"{escape(line.name)}<br>{' → '.join(point.text for point in line.points)}"
-                for line in mine
-            ]
-            figure.add_scatter(
-                x=[0, 1, None] * len(mine),
-                y=[y for line in mine for y in (*(end.value for end in line.points), None)],
-                mode="lines+markers",
-                line={"color": colour, "width": 1},
-                marker={"size": 4},
-                opacity=0.75,
-                hovertext=[text for word in words for text in (word, word, "")],
-                hoverinfo="text",
-            )
+    for colour, lines in _by_direction(picture, palette).items():
+        if lines:
+            _thin_lines(figure, lines, colour)
     figure.add_scatter(
         x=[0, 1],
         y=list(picture.mean),
@@ -316,9 +295,53 @@ def slopes(picture: Picture, palette: Palette) -> go.Figure:
     pad = 0.04 * (max(known) - min(known))
     _axis(figure.update_xaxes, picture.levels, col=1, range=[-0.15, 1.15])
     figure.update_yaxes(col=1, range=[min(known) - pad, max(known) + pad], title_text="Score")
-    # The right panel: the mean difference, its interval, the band of small effects.
-    point, beside = picture.difference, dict[str, Any](row=1, col=2)
-    known = [point.value, *((point.low, point.high) if point.has_interval else ())]
+    return _difference_panel(figure, picture, palette)
+
+
+def _by_direction(picture: Picture, palette: Palette) -> dict[str, list[Series]]:
+    """Return the lines by the colour of their direction: flat, rising, falling."""
+    # A sixteenth of the scale: a smaller slope is no direction that the eye sees.
+    flat = (picture.scale[1] - picture.scale[0]) / 16
+    lines: dict[str, list[Series]] = {palette.reference: [], palette.rising: [], palette.effect: []}
+    for line in picture.series:
+        rise = line.points[1].value - line.points[0].value
+        colour = palette.reference
+        if rise > flat:
+            colour = palette.rising
+        elif rise < -flat:
+            colour = palette.effect
+        lines[colour].append(line)
+    return lines
+
+
+def _thin_lines(figure: go.Figure, lines: Sequence[Series], colour: str) -> None:
+    """Draw lines of one colour as a single trace, with gaps (None) between them."""
+    heights: list[float | None] = []
+    words: list[str] = []
+    for line in lines:
+        heights += [*(end.value for end in line.points), None]
+        ends = " → ".join(point.text for point in line.points)
+        word = f"{escape(line.name)}<br>{ends}"
+        words += [word, word, ""]
+    figure.add_scatter(
+        x=[0, 1, None] * len(lines),
+        y=heights,
+        mode="lines+markers",
+        line={"color": colour, "width": 1},
+        marker={"size": 4},
+        opacity=0.75,
+        hovertext=words,
+        hoverinfo="text",
+    )
+
+
+def _difference_panel(figure: go.Figure, picture: Picture, palette: Palette) -> go.Figure:
+    """Draw the mean difference, its interval and the band of small effects in the right panel."""
+    point = picture.difference
+    panel: dict[str, Any] = {"row": 1, "col": 2}
+    known = [point.value]
+    if point.has_interval:
+        known += [point.low, point.high]
     reach = 1.4 * max(*map(abs, known), picture.smallest, 0.1)
     figure.add_scatter(
         x=[0],
@@ -326,23 +349,31 @@ def slopes(picture: Picture, palette: Palette) -> go.Figure:
         mode="markers",
         marker={"size": 11, "color": palette.text},
         **_about([point]),
-        **beside,
+        **panel,
         error_y=_whiskers([point], palette, color=palette.text, thickness=2.5, width=0),
     )
-    _rules(figure, picture, palette, **beside)
-    _write(
-        figure, point.text, x=0, y=max(known), yshift=13, font={"size": 14, "weight": 700}, **beside
-    )
+    _rules(figure, picture, palette, **panel)
+    font = {"size": 14, "weight": 700}
+    _write(figure, point.text, x=0, y=max(known), yshift=13, font=font, **panel)
     figure.update_xaxes(col=2, range=[-1, 1], tickvals=[0], ticktext=[escape(point.label)])
-    step = next(step for step in TICKS if 2.2 * step >= reach or step == TICKS[-1])
+    step = _step(reach)
     ticks = [k * step for k in range(-2, 3)]
     words = [number(tick, "+.2f") if tick else "0" for tick in ticks]
     return figure.update_yaxes(col=2, range=[-reach, reach], tickvals=ticks, ticktext=words)
 
 
+def _step(reach: float) -> float:
+    """Return the distance between marks of an axis that ends at ``reach``."""
+    for step in TICKS:
+        if STEPS_IN_REACH * step >= reach:
+            return step
+    return TICKS[-1]
+
+
 def forest(picture: Picture, palette: Palette) -> go.Figure:
-    """Numbers with intervals under each other: a dot, a line, the value above, dotted 0, a green
-    band of small effects.
+    """Draw numbers with intervals under each other: a dot, a line, the value above.
+
+    0 is dotted, and the band of small effects is green.
     """
     points = picture.points[::-1]
     names = [point.label for point in points]
@@ -367,9 +398,7 @@ def forest(picture: Picture, palette: Palette) -> go.Figure:
 
 
 def curves(picture: Picture, palette: Palette) -> go.Figure:
-    """Numbers against a level: a line each with whiskers, its name in the legend; colour never
-    stands alone.
-    """
+    """Draw numbers against a level: a line each with whiskers, its name in the legend."""
     several = len(picture.series) > 1
     height, foot = (320 + 20 * len(picture.series), 90) if several else (320, 48)
     figure = _figure(palette, height, t=14, r=12, l=58, b=foot).update_layout(showlegend=several)
@@ -398,9 +427,7 @@ def curves(picture: Picture, palette: Palette) -> go.Figure:
 
 
 def dots(picture: Picture, palette: Palette) -> go.Figure:
-    """One text's scores, order by order, joined by a dotted line: orange where the first option was
-    chosen.
-    """
+    """Draw one text's scores, order by order: orange where the first option was chosen."""
     figure, points = curves(picture, palette), picture.points
     for k, point in enumerate(points):
         _write(figure, point.text, x=k, y=point.value, yshift=17, font={"size": 14, "weight": 700})
@@ -414,8 +441,9 @@ def dots(picture: Picture, palette: Palette) -> go.Figure:
 
 
 def stacks(picture: Picture, palette: Palette) -> go.Figure:
-    """Bars of shares above each other: what should be in green, then the first position in orange,
-    the last in blue.
+    """Draw bars of shares above each other.
+
+    What should be is green, then come the first position in orange and the last in blue.
     """
     rows = picture.series[::-1]
     names = [stack.name for stack in rows]
@@ -433,7 +461,7 @@ def stacks(picture: Picture, palette: Palette) -> go.Figure:
             name=escape(name, 30),
             marker={"color": colours[k]},
             **_about(parts),
-            text=[escape(part.text) if part.value >= 0.08 else "" for part in parts],
+            text=[escape(part.text) if part.value >= SHARE_WITH_TEXT else "" for part in parts],
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
@@ -448,4 +476,4 @@ def stacks(picture: Picture, palette: Palette) -> go.Figure:
 
 
 KINDS = {drawn.__name__: drawn for drawn in (bars, cells, slopes, forest, curves, stacks, dots)}
-"""One function a kind of picture; a new kind is its function here."""
+"""One function for each kind of picture."""

@@ -1,4 +1,7 @@
-"""Numbers with their words in; points, cells and lines of a picture out, drawn by nobody yet."""
+"""Describe pictures without drawing them: marks with numbers and words, and the colours of a theme.
+
+``charts.py`` draws a ``Picture`` with Plotly for pages, ``pictures.svg.jinja`` as SVG for reports.
+"""
 
 import math
 from collections.abc import Mapping
@@ -8,7 +11,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of one theme; ``low``, ``middle``, ``high`` are a heatmap's ends and centre."""
+    """The colours of one theme.
+
+    ``low``, ``middle``, ``high``: a heatmap's ends and centre. ``lines``: colours of several lines
+    in one picture, of one darkness each.
+    """
 
     text: str
     muted: str
@@ -25,7 +32,6 @@ class Palette:
     grid: str
     rising: str
     lines: tuple[str, ...]
-    """Colours of several lines beside each other, of one darkness each."""
 
 
 LIGHT = Palette(
@@ -66,11 +72,11 @@ DARK = Palette(
 
 @dataclass(frozen=True)
 class Point:
-    """One mark: its number with interval, where it would be without an effect, and what of the run
-    it is about.
+    """One mark of a picture: a number with its interval.
 
-    ``of`` goes to Judgments on a click; ``hover``: lines, the first in bold; ``text``: the number
-    as written beside it.
+    ``text``: the number as it is written at the mark. ``expected``: where it would be without an
+    effect. ``decided``: whether the verdict says that there is one. ``of``: what of the run it is
+    about, which a click hands to Judgments. ``hover``: lines under the pointer, the first in bold.
     """
 
     label: str
@@ -95,9 +101,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a chart, one line of cells, or one bar with its parts: a mark for each level that
-    it has.
-    """
+    """One line of a chart, one line of cells, or one bar with its parts, as marks by level."""
 
     name: str
     points: tuple[Point, ...]
@@ -105,13 +109,16 @@ class Series:
 
 @dataclass(frozen=True)
 class Picture:
-    """Marks by series and level. ``kind``: how it is drawn, a key of ``KINDS`` in charts.py.
+    """What a chart shows, not yet drawn: marks by series and level.
 
-    ``levels``: along the axis, which their marks' ``label`` names; ``axes``: the titles below and
-    beside; ``smallest``: half the width of the band of small effects; ``reference``: what stands at
-    the right end of the dotted line of bars; ``target``: a dotted line of curves; ``span``: of
-    cells, the distance of full colour; ``scale``: of slopes, the ends of the scores; ``mean``,
-    ``difference``: of slopes, the line of the mean and what stands beside it.
+    ``kind``: how it is drawn, a key of ``KINDS`` in charts.py. ``alt``: the picture in words.
+    ``levels``: along the axis; the ``label`` of a mark is one of them. ``axes``: the titles of the
+    horizontal and the vertical axis. ``smallest``: half the width of the band of small effects.
+    ``reference``: the text at the right end of the dotted line of bars. ``target``: a dotted
+    line of curves. ``span``: of cells, the distance from the centre that has full colour; None
+    where cells are shares. ``scale``: of slopes, the ends of the scores. ``mean``, ``difference``:
+    of slopes, the two ends of the mean line, and the difference drawn next to them. ``left_out``:
+    lines that are not drawn.
     """
 
     kind: str
@@ -135,32 +142,32 @@ class Picture:
 
     @property
     def most(self) -> float:
-        """The top of the axis of bars: mostly the same, so that pictures can be held beside each
-        other.
-        """
+        """The top of the axis of bars; mostly the same, so that pictures can be compared."""
         return max([0.6, *(point.top for point in self.points)])
 
     @property
     def ticks(self) -> list[float]:
-        """Of bars: the shares along the axis."""
+        """The shares along the axis of bars."""
         return [k / 5 for k in range(6) if k / 5 <= self.most]
 
     @property
     def coordinates(self) -> dict[str, float]:
-        """Where each level stands: at its number where it is a curve's and all are numbers, else
-        evenly spaced.
+        """Where each level is along the axis.
+
+        At its number where it is a curve's and all levels are numbers, else evenly spaced.
         """
+        evenly = {level: float(k) for k, level in enumerate(self.levels)}
+        if self.kind != "curves":
+            return evenly
         try:
-            return {
-                level: float(level if self.kind == "curves" else k)
-                for k, level in enumerate(self.levels)
-            }
+            return {level: float(level) for level in self.levels}
         except ValueError:
-            return {level: float(k) for k, level in enumerate(self.levels)}
+            return evenly
 
     def heat(self, point: Point) -> float:
-        """A cell's colour: -1 (as far below its centre as can be) to 1. Without ``span``: shares,
-        which end at 0 and 1.
+        """Return a cell's colour: from -1, as far below its centre as can be, to 1.
+
+        Without ``span`` cells are shares, which end at 0 and 1.
         """
         away = point.value - point.expected
         if not math.isfinite(away):
@@ -172,10 +179,9 @@ class Picture:
 def picture(
     kind: str, points: Mapping[tuple[Any, Any], Point], alt: str, **more: Any
 ) -> Picture | None:
-    """A picture of marks by (series, level), both in the order in which they first stand; None
-    where no mark has a number.
+    """Return a picture of marks by (series, level), in the order in which each first occurs.
 
-    A level is called as its marks are labelled.
+    None where no mark has a number. A level's name is the label of its marks.
     """
     if not any(math.isfinite(point.value) for point in points.values()):
         return None
@@ -190,19 +196,23 @@ def picture(
     return Picture(kind, series, alt, levels=tuple(label_of.values()), **more)
 
 
+WHITE_FROM = 0.88
+"""The heat from which on white has more contrast with a cell than the text of either theme."""
+
+
 def mix(start: str, end: str, part: float) -> str:
-    """The colour ``part`` of the way between two hex colours."""
+    """Return the colour that lies ``part`` of the way from one hex colour to another."""
     both = [(int(start[k : k + 2], 16), int(end[k : k + 2], 16)) for k in (1, 3, 5)]
     return "#" + "".join(f"{round(a + (b - a) * part):02X}" for a, b in both)
 
 
 def shade(palette: Palette, heat: float) -> str:
-    """The ground of a cell at ``heat`` from -1 to 1."""
+    """Return the colour of a cell at ``heat`` from -1 to 1."""
     return mix(palette.middle, palette.high if heat > 0 else palette.low, abs(heat))
 
 
 def ink(palette: Palette, heat: float) -> str:
-    """The colour of a cell's number: white where it has more contrast than the theme's own text
-    (4.1 to 1 at least).
+    """Return the colour of a cell's number: white where that has more contrast than the theme's
+    text (4.1 to 1 at least).
     """
-    return "#FFFFFF" if heat > 0.88 else palette.text
+    return "#FFFFFF" if heat > WHITE_FROM else palette.text

@@ -7,13 +7,13 @@ calls that takes, and ``sinks`` puts it into sentences.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from rubriclab.core.fairness import LOW, ONE_SCORE, ONE_TIE, UNKNOWN
 from rubriclab.core.judgments import widest
 from rubriclab.core.permutation import ALPHA
-from rubriclab.core.topic import QUESTIONS, Findings, Row
-from rubriclab.core.verdict import MIN_UNITS
+from rubriclab.core.topic import Findings, Row
+from rubriclab.core.verdict import MIN_UNITS, Verdict, Verdicts
 from rubriclab.measures.expected_error import ExpectedError, error_by_orders
 from rubriclab.measures.reliability import ONE_ORDER, pooled
 from rubriclab.model.text import LabError
@@ -68,7 +68,7 @@ class Advice:
 
 
 def decide(
-    questions: Mapping[str, Row],
+    questions: Mapping[str, Verdict],
     *,
     reorder: str,
     gap_matters: bool,
@@ -77,19 +77,18 @@ def decide(
 ) -> Action:
     """What to do, from the verdicts: the first rule that holds.
 
-    ``questions``: verdict rows by question; ``gap_matters``: the gate is open and two orders differ
+    ``questions``: verdicts by question; ``gap_matters``: the gate is open and two orders differ
     by more than matters; ``repeated``: every order was asked twice, so that single scores are known
     without noise.
     """
     if not questions:
         return ""
-    words = {name: row.verdict for name, row in questions.items()}
-    whys = {row.estimate.why for row in questions.values()}
+    words = {name: verdict.word for name, verdict in questions.items()}
+    whys = {verdict.why for verdict in questions.values()}
     single = questions.get("single")
-    if single is not None and words["single"] == "effect" and repeated:
-        low = single.interval[0]
-        if low >= single.smallest:
-            return "several_orders"
+    surely_matters = single is not None and single.low >= single.smallest
+    if words.get("single") == "effect" and repeated and surely_matters:
+        return "several_orders"
     harmless = words.get("mean") == words.get("single") == "equivalent"
     if reorder == "options" and words.get("positions") == "effect" and harmless and not gap_matters:
         # Of criteria a position's lean is itself a change of scores.
@@ -143,19 +142,17 @@ def advice_of(findings: Findings, condition: int) -> Advice:
     arms = [arm for arm in findings.judgments.arms if arm.condition.setting == about.setting]
     codes = {arm.code for arm in arms}
     rows = [row for row in findings.rows if row.condition in codes]
-    verdicts = {row.measure: row for row in rows if row.topic == "verdict" and not row.of}
-    questions = {
-        question: verdicts[measure]
-        for measure, question in QUESTIONS.items()
-        if measure in verdicts and verdicts[measure].verdict
-    }
-    action = decide(
-        questions,
-        reorder=about.reorder,
-        gap_matters=_gap_matters(verdicts, questions, rows),
-        units=_units(questions, arms[0].units),
-        repeated=_count(verdicts.get("changes_single"), "noise") == "all",
-    )
+    given = findings.verdicts_of(condition)
+    action: Action = ""
+    if given is not None:
+        gaps = findings.select("largest_gap", condition=given.condition)
+        action = decide(
+            given.questions,
+            reorder=about.reorder,
+            gap_matters=gap_matters(given, gaps[-1] if gaps else None),
+            units=given.units or arms[0].units,
+            repeated=given.single is not None and given.single.repeated,
+        )
     if about.reorder not in CARDED:
         return Advice(action)
     needed, again = (
@@ -183,26 +180,11 @@ def advice_of(findings: Findings, condition: int) -> Advice:
     return Advice(action, number, len(errors), needed, again)
 
 
-def _count(row: Row | None, name: str) -> Any:
-    return None if row is None else row.counts.get(name)
+def gap_matters(given: Verdicts | None, gap: Row | None) -> bool:
+    """Return whether the gate is open and two orders surely differ by more than matters.
 
-
-def _units(questions: Mapping[str, Row], otherwise: int) -> int:
-    """How many independent units the verdicts rest on."""
-    return int(_count(questions.get("positions"), "units") or otherwise)
-
-
-def _gap_matters(
-    verdicts: Mapping[str, Row], questions: Mapping[str, Row], rows: list[Row]
-) -> bool:
-    """Return whether the gate is open and two orders differ by more than matters, whatever the
-    contrasts say.
+    ``gap``: the row of the two orders furthest apart. It counts whatever the contrasts say.
     """
-    gate, mean = verdicts.get("gate"), questions.get("mean")
-    if gate is None or mean is None or not gate.p <= ALPHA:
+    if given is None or given.mean is None or gap is None or not given.gate.p <= ALPHA:
         return False
-    return any(
-        row.interval[0] > mean.smallest
-        for row in rows
-        if row.measure == "largest_gap" and row.condition == gate.condition
-    )
+    return bool(gap.interval[0] > given.mean.smallest)

@@ -1,30 +1,20 @@
-"""A judge's verdict rows in; its answer in sentences out: headline, line, three questions, what to
-do.
+"""Say what a judge's verdicts mean: a headline, a line, an answer to each question, and advice.
 
-Page, report and command line say these sentences alike; beside a badge stand only the verdict row's
-own ends. What is said is chosen here, how it is said stands in ``sentences.toml``.
+Page, report and command line all print these sentences. This module chooses what is said;
+``sentences.toml`` holds how it is said. Every number comes from the subject's records, and is only
+rounded here.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rubriclab.core.fairness import LOW, ONE_SCORE, ONE_TIE, UNKNOWN, WITHHELD
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import REASONS, Findings, Row
-from rubriclab.core.verdict import MIN_UNITS
+from rubriclab.core.verdict import MIN_UNITS, Verdict
 from rubriclab.model.text import count, shorten
-from rubriclab.words.facts import (
-    AXES,
-    CHOICES,
-    EFFECT,
-    EQUIVALENT,
-    PEOPLE,
-    UNDECIDED,
-    Facts,
-    facts_to_say,
-    words_of,
-)
 from rubriclab.words.phrases import (
     NBSP,
     SENTENCES,
@@ -36,22 +26,43 @@ from rubriclab.words.phrases import (
     say,
     shown_difference,
 )
+from rubriclab.words.subject import (
+    AXES,
+    CHOICES,
+    EFFECT,
+    EQUIVALENT,
+    PEOPLE,
+    UNDECIDED,
+    Subject,
+    sentence_tables,
+    subjects,
+)
 
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
 TITLES: dict[str, dict[str, str]] = {kind: SENTENCES[kind]["titles"] for kind in (*AXES, "variant")}
-"""Of each axis, and of a variant held against the default: the questions that exist there."""
+"""The questions that exist for each kind of list, and for a variant, with their titles."""
 SAID_BY_QUESTIONS = {
     "few_units": "too_few_units",
     "few_moved": "too_few_units",
     "single_order": "no_orders",
     "constant_judge": ONE_SCORE,
 }
-"""Cautions that say again what a question gives as its reason: kind -> reason."""
+"""Cautions that repeat what a question gives as its reason: kind -> reason."""
+MOST_NAME = 100
+"""Characters of a judge's name in a sentence."""
+MOST_ABOUT = 120
+"""Characters of data set and setting on a terminal's line."""
+FLAT_POINTS = 0.005
+"""A size in points (or a share) that is written as 0.00: nothing is said to rise or fall by it."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """``badge``: Yes, No or Undecided, or empty where there is no verdict."""
+    """One question with its answer in a sentence.
+
+    ``badge``: Yes, No or Undecided, or empty where there is no verdict. ``verdict``: the word that
+    colours the badge.
+    """
 
     badge: str
     title: str
@@ -61,11 +72,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """``strong``: the part of ``line`` in bold. ``early``: the sentence above the headline of an
-    unfinished run.
+    """What is said of one subject.
 
-    ``note``: the largest gap between two orders, which has no verdict. ``about``: data set and
-    setting, as far as the run has several.
+    ``strong``: the part of ``line`` in bold. ``note``: what was measured in two orders alone, which
+    has no verdict. ``early``: the sentence above the headline of an unfinished run. ``about``: data
+    set and setting, as far as the run has several.
     """
 
     judge: str
@@ -82,31 +93,33 @@ class Answer:
     about: str = ""
 
     def lines(self) -> list[str]:
-        """As plain lines, for a terminal."""
+        """Return the answer as plain lines, for a terminal."""
         head = self.headline if self.judge in self.headline else f"{self.judge}: {self.headline}"
-        head = f"[{shorten(self.about, 120)}] {head}" if self.about else head
+        if self.about:
+            head = f"[{shorten(self.about, MOST_ABOUT)}] {head}"
+        if self.simulated:
+            head += " (simulated judge)"
         out = [self.early] if self.early else []
-        out += [head + (" (simulated judge)" if self.simulated else ""), self.line]
-        titles = [
-            asked.title + ("" if asked.title.endswith("?") else ":") for asked in self.questions
-        ]
-        named = zip(titles, self.questions, strict=True)
-        out += [f"  {asked.badge:<9}  {title} {asked.sentence}" for title, asked in named]
-        out += [self.note] if self.note else []
-        out += [f"What to do: {self.advice}"] if self.advice else []
+        out += [head, self.line]
+        for asked in self.questions:
+            colon = "" if asked.title.endswith("?") else ":"
+            out.append(f"  {asked.badge:<9}  {asked.title}{colon} {asked.sentence}")
+        if self.note:
+            out.append(self.note)
+        if self.advice:
+            out.append(f"What to do: {self.advice}")
         return out + [f"Caution: {caution}" for caution in self.cautions]
 
 
 def answers(findings: Findings) -> list[Answer]:
-    """The answer of every judge, on each data set and variant; then that of each variant against
-    the default.
-    """
-    return [judged(findings, facts) for facts in facts_to_say(findings)]
+    """Return the answer about every judge, data set and setting; then about each variant."""
+    return [judged(findings, subject) for subject in subjects(findings)]
 
 
 def several_tests(findings: Findings) -> str:
-    """How often at least one of several answers is Yes by chance, as nothing guards them together;
-    empty of one.
+    """Say how often at least one of several answers is Yes by chance; empty for a single one.
+
+    Each answer is tested by itself, and nothing guards them together.
     """
     tests = sum(not row.of and math.isfinite(row.p) for row in findings.select("gate"))
     if tests < 2:
@@ -115,441 +128,537 @@ def several_tests(findings: Findings) -> str:
     return say("method_several", ("every",), tests=f"{tests:,}", share=f"{share:.0f}")
 
 
-def judged(findings: Findings, facts: Facts) -> Answer:
-    """The answer of facts that were read before, with the cautions of the condition that the
-    verdicts are about.
+def judged(findings: Findings, subject: Subject) -> Answer:
+    """Return the answer about a subject, with the cautions of its condition.
 
-    What a question gives as its reason is no caution beside it.
+    What a question gives as its reason is not repeated as a caution.
     """
-    whys = {row.estimate.why for row in facts.questions.values()}
+    whys = {verdict.why for verdict in subject.questions.values()}
     cautions = [
         caution_text(caution)
         for caution in findings.cautions
-        if caution.condition in (-1, facts.condition)
+        if caution.condition in (-1, subject.condition)
         and caution.topic not in PEOPLE
         and SAID_BY_QUESTIONS.get(caution.kind) not in whys
     ]
-    return compose(facts, tuple(dict.fromkeys(cautions)))
+    return compose(subject, tuple(dict.fromkeys(cautions)))
 
 
-def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
-    """The answer of one judge in the sentences of its axis; beside constrained figures stands the
-    free mass.
-    """
-    answer = _composed(facts, cautions)
-    known = facts.free_mass
+def compose(subject: Subject, cautions: tuple[str, ...] = ()) -> Answer:
+    """Return the answer about a subject; for a constrained judge the line says its free mass."""
+    answer = _composed(subject, cautions)
+    known = subject.free_mass
     if known is None:
         return answer
     if known.calls:
         fields = {"mass": number(known.median), "sampled": count(known.calls, "call")}
-        said = _say(facts, "free_mass", **fields)
+        mass = _say(subject, "free_mass", **fields)
     else:
-        said = _say(facts, "free_mass_unknown")
-    return replace(answer, line=f"{answer.line} {said}")
+        mass = _say(subject, "free_mass_unknown")
+    return replace(answer, line=f"{answer.line} {mass}")
 
 
-def _composed(facts: Facts, cautions: tuple[str, ...]) -> Answer:
-    """The answer, whether replies were constrained or not."""
-    judge = shorten(facts.judge, 100)
+def _composed(subject: Subject, cautions: tuple[str, ...]) -> Answer:
+    """Return the answer, whether replies were constrained or not."""
     seen = Answer(
-        judge,
-        facts.condition,
-        "",
-        "",
+        shorten(subject.judge, MOST_NAME),
+        subject.condition,
+        headline="",
+        line="",
         cautions=cautions,
-        simulated=facts.simulated,
-        about=facts.about,
+        simulated=subject.simulated,
+        about=subject.about,
     )
-    if not facts.calls:
-        line = (
-            f"0 of {count(facts.asked, 'reply', 'replies')} could be parsed. The replies stand "
-            f"in Judgments."
-        )
-        return replace(seen, headline=_say(facts, "nothing"), line=line)
-    line, strong = _line(facts)
+    if not subject.calls:
+        replies = count(subject.asked, "reply", "replies")
+        line = _say(subject, "nothing_line", replies=replies)
+        return replace(seen, headline=_say(subject, "nothing"), line=line)
+    line, strong = _line(subject)
     seen = replace(seen, line=line, strong=strong)
-    if not facts.finished:
-        what = "Stopped after" if facts.stopped else "Early estimate from"
-        early = f"{what} {facts.asked:,} of {facts.planned:,} calls. No answer before the end."
-        return replace(_described(facts, seen, " so far"), early=early)
-    asked = {key: facts.questions[key] for key in TITLES[facts.kind] if key in facts.questions}
-    questions = tuple(_question(facts, key, row) for key, row in asked.items())
+    if not subject.finished:
+        key = "stopped" if subject.stopped else "early"
+        calls = {"asked": f"{subject.asked:,}", "planned": f"{subject.planned:,}"}
+        described = _described(subject, seen)
+        headline = _say(subject, "so_far", headline=described.headline)
+        return replace(described, headline=headline, early=_say(subject, key, **calls))
+    questions = tuple(
+        _question(subject, name, subject.questions[name])
+        for name in TITLES[subject.kind]
+        if name in subject.questions
+    )
     answer = replace(
         seen,
-        headline=_headline(facts),
+        headline=_headline(subject),
         questions=questions,
-        note=_note(facts),
-        advice=_advice(facts),
+        note=_note(subject),
+        advice=_advice(subject),
     )
-    return answer if answer.headline else _described(facts, answer)
+    return answer if answer.headline else _described(subject, answer)
 
 
-def _say(facts: Facts, key: str, position: int | None = None, /, **fields: Any) -> str:
-    """The sentence ``key`` of the facts' axis, about a position (from 0; the one that gains most
-    where none is named).
+def _say(subject: Subject, key: str, position: int | None = None, /, **fields: Any) -> str:
+    """Return the sentence ``key`` of the subject's kind of list.
+
+    ``position``: the position it is about, from 0; the one that gains most where None.
     """
-    position = facts.top if position is None else position
-    listed = _listed(facts, position)
+    position = subject.top if position is None else position
+    listed = _listed(subject, position)
+    criteria = None if subject.positions is None else subject.positions.criteria
+    alone = math.nan if criteria is None else criteria.largest
     own = {
-        "judge": shorten(facts.judge, 100),
-        "calls": count(facts.calls, "call"),
-        "averaged": _say_averaged(facts),
-        "items": count(facts.items, "answer"),
-        "units": facts.units,
+        "judge": shorten(subject.judge, MOST_NAME),
+        "calls": count(subject.calls, "call"),
+        "averaged": _averaged(subject),
+        "items": count(subject.items, "answer"),
+        "units": subject.units,
         "needed": MIN_UNITS,
-        "form": shorten(facts.variant),
-        "default": shorten(facts.default),
-        "criterion": shorten(facts.criterion),
-        "alone": f"{number(facts.criterion_size)}{NBSP}points",
+        "form": shorten(subject.variant),
+        "default": shorten(subject.default),
+        "criterion": shorten(subject.criterion),
+        "alone": f"{number(alone)}{NBSP}points",
         "position": position + 1,
         "listed": listed,
         "Listed": listed.capitalize(),
     }
-    return say(key, words_of(facts), **(own | fields))
+    return say(key, sentence_tables(subject), **(own | fields))
 
 
-def _say_averaged(facts: Facts) -> str:
-    """How the verdict's share differs from the plain share of calls, where it does."""
-    if not (facts.averaged and facts.finished):
+def _averaged(subject: Subject) -> str:
+    """Say how the verdict's share differs from the plain share of calls, where it does."""
+    if not (subject.by_position.averaged and subject.finished):
         return ""
-    if facts.reorder in CHOICES:
-        return ", a tie counting as a share of a win"
-    return ", averaged over answers and orders"
+    return _said(subject, "averaged_choices" if subject.reorder in CHOICES else "averaged_scores")
 
 
-def _listed(facts: Facts, position: int) -> str:
-    """“the option listed first”, “the answer at position 3” (``position`` from 0), “the answer
-    shown second”.
+def _said(subject: Subject, key: str, **fields: Any) -> str:
+    """Return a sentence that needs no field of the subject."""
+    return say(key, sentence_tables(subject), **fields)
+
+
+def _listed(subject: Subject, position: int) -> str:
+    """Name what is at a position (from 0): “the option listed first”, “the answer at position
+    3”, “the answer shown second”.
     """
-    what = "option" if facts.reorder == "options" else "answer"
-    if facts.reorder == "pairs":
+    what = "option" if subject.reorder == "options" else "answer"
+    if subject.reorder == "pairs":
         return f"the answer shown {('first', 'second')[position]}"
-    if position in (0, len(facts.leans) - 1):
-        return f"the {what} listed {'first' if position == 0 else 'last'}"
+    if position == 0:
+        return f"the {what} listed first"
+    if position == len(subject.leans) - 1:
+        return f"the {what} listed last"
     return f"the {what} at position {position + 1}"
 
 
-def _described(facts: Facts, answer: Answer, so_far: str = "") -> Answer:
-    """The answer whose headline says what was seen, without a word that judges it."""
-    if facts.variant or not facts.leans:
-        return replace(answer, headline=_say(facts, "seen_calls") + so_far)
-    if facts.in_points:
-        return replace(answer, headline=_say(facts, "seen") + so_far)
-    share, even = (
-        share_text(facts, values[facts.top]) for values in (facts.shares, facts.expected)
-    )
-    line = _say(facts, "even" if math.isfinite(facts.expected[facts.top]) else "uneven", even=even)
-    return replace(answer, headline=_say(facts, "seen", share=share) + so_far, line=line, strong="")
+def _described(subject: Subject, answer: Answer) -> Answer:
+    """Return the answer with a headline that says what was seen, without a word that judges it."""
+    if subject.variant or not subject.leans:
+        return replace(answer, headline=_say(subject, "seen_calls"))
+    if subject.in_points:
+        return replace(answer, headline=_say(subject, "seen"))
+    expected = subject.expected[subject.top]
+    share = share_text(subject, subject.shares[subject.top])
+    key = "even" if math.isfinite(expected) else "uneven"
+    line = _say(subject, key, even=share_text(subject, expected))
+    return replace(answer, headline=_say(subject, "seen", share=share), line=line, strong="")
 
 
-def _line(facts: Facts) -> tuple[str, str]:
-    """(line below the headline, its bold part)."""
-    if facts.variant or not facts.leans:
-        return _say(facts, "line_calls"), ""
-    if facts.in_points:
-        strong = (
-            f"{number(min(facts.leans), '+.2f')} to {number(max(facts.leans), '+.2f')}{NBSP}points"
-        )
-        return _say(facts, "line_each" if facts.criterion else "line", share=strong), strong
-    if facts.is_(EQUIVALENT, "positions"):
-        strong, each = _range(facts, facts.shares), _range(facts, facts.expected)
-        each = f"{'they' if ' to ' in each else 'each'} would get {each}"
-        return _say(facts, "line_every", share=strong, each=each), strong
-    named = facts.named if facts.is_(EFFECT, "positions") else None
-    position = facts.top if named is None else named
-    strong = share_text(facts, facts.shares[position])
-    even = share_text(facts, facts.expected[position])
-    rest = (
-        "uneven"
-        if not math.isfinite(facts.expected[position])
-        else "even"
-        if named is None
-        else "without"
-    )
-    shown = f"position {position + 1}" if facts.reorder == "options" else _listed(facts, position)
-    return _say(facts, "line", share=strong, shown=shown, rest=_say(facts, rest, even=even)), strong
+# ---------------------------------------------------------------- the line below the headline
+def _line(subject: Subject) -> tuple[str, str]:
+    """Return (the line below the headline, its bold part)."""
+    if subject.variant or not subject.leans:
+        return _say(subject, "line_calls"), ""
+    if subject.in_points:
+        low, high = (number(end, "+.2f") for end in (min(subject.leans), max(subject.leans)))
+        strong = f"{low} to {high}{NBSP}points"
+        return _say(subject, "line_each" if subject.criterion else "line", share=strong), strong
+    if subject.is_(EQUIVALENT, "positions"):
+        strong, each = _range(subject, subject.shares), _range(subject, subject.expected)
+        each = _say(subject, "they_would" if " to " in each else "each_would", share=each)
+        return _say(subject, "line_every", share=strong, each=each), strong
+    return _line_of_one_position(subject)
 
 
-def share_text(facts: Facts, share: float) -> str:
-    """A share as every surface writes those of these facts, so that their differences add up."""
-    return number(share, f".{facts.share_decimals}%")
+def _line_of_one_position(subject: Subject) -> tuple[str, str]:
+    """Return (line, bold part) about the share of the position that is named, or gains most."""
+    named = subject.named if subject.is_(EFFECT, "positions") else None
+    position = subject.top if named is None else named
+    if not math.isfinite(subject.expected[position]):
+        rest = "uneven"
+    elif named is None:
+        rest = "even"
+    else:
+        rest = "without"
+    strong = share_text(subject, subject.shares[position])
+    even = share_text(subject, subject.expected[position])
+    shown = _listed(subject, position)
+    if subject.reorder == "options":
+        shown = f"position {position + 1}"
+    line = _say(subject, "line", share=strong, shown=shown, rest=_say(subject, rest, even=even))
+    return line, strong
 
 
-def lean_text(facts: Facts, position: int, otherwise: str = "") -> str:
-    """How far a position's share lies from the expected one, in percentage points: the shown minus
-    the shown.
+def share_text(subject: Subject, share: float) -> str:
+    """Write a share as all surfaces write those of this subject, so that differences add up."""
+    return number(share, f".{subject.share_decimals}%")
 
-    ``otherwise``: what is written where no expected share is known.
+
+def lean_text(subject: Subject, position: int) -> str:
+    """Write how far a position's share lies from the expected one, in percentage points.
+
+    It is the difference of the two as they are shown. Empty where no expected share is known.
     """
-    share, even = 100 * facts.shares[position], 100 * facts.expected[position]
+    share, even = 100 * subject.shares[position], 100 * subject.expected[position]
     if not math.isfinite(even):
-        return otherwise
-    decimals = facts.share_decimals
+        return ""
+    decimals = subject.share_decimals
     return number(abs(shown_difference(share, even, decimals)), f".{decimals}f")
 
 
-def _range(facts: Facts, shares: tuple[float, ...]) -> str:
-    """“19 to 21%”, or “20%” where all are equal as they are written."""
-    low, high = share_text(facts, min(shares)), share_text(facts, max(shares))
+def _range(subject: Subject, shares: tuple[float, ...]) -> str:
+    """Write “19 to 21%”, or “20%” where all are equal as they are written."""
+    low, high = share_text(subject, min(shares)), share_text(subject, max(shares))
     return high if low == high else f"{low.removesuffix('%')} to {high}"
 
 
-def _note(facts: Facts) -> str:
-    """Behind the gate, what was measured in two orders: beside the questions, for no verdict speaks
-    of them.
-    """
-    if not facts.gate_open or facts.reorder != "options" or facts.variant:
+# ---------------------------------------------------------------- what two orders showed
+def _note(subject: Subject) -> str:
+    """Say behind an open gate what was measured in two orders, which no verdict speaks of."""
+    if not subject.gate_open or subject.reorder != "options" or subject.variant:
         return ""
-    reversal = _reversed_list(facts)
-    if reversal and _furthest_are_reversed(facts):
+    reversal = _reversed_list(subject)
+    if reversal and _furthest_are_reversed(subject):
         return reversal  # the gap would say the same number of the same two orders
-    return " ".join(filter(None, [reversal, _gap(facts)]))
+    return " ".join(filter(None, [reversal, _gap(subject)]))
 
 
-def _furthest_are_reversed(facts: Facts) -> bool:
-    """Return whether the list and its reverse differ by as much as the two orders furthest
-    apart.
+def _gap_seen(subject: Subject) -> float:
+    """Return the gap of the two orders furthest apart as seen, in points; NaN where unknown.
+
+    The row's own value is corrected for these two having been picked.
     """
-    row = facts.reversed_list
-    return row is not None and abs(row.value) >= facts.gap_seen - 1e-9
+    return math.nan if subject.gap is None else float(subject.gap.counts.get("seen", math.nan))
 
 
-def _reversed_list(facts: Facts) -> str:
-    """What reversing exactly this list did, from the calls in the two orders; empty where a
-    question says it.
+def _furthest_are_reversed(subject: Subject) -> bool:
+    """Return whether the two orders furthest apart differ no more than the list and its reverse."""
+    row = subject.reversed_list
+    return row is not None and abs(row.value) >= _gap_seen(subject) - 1e-9
+
+
+def _reversed_list(subject: Subject) -> str:
+    """Say what reversing exactly this list did, from the calls in these two orders alone.
+
+    Empty where a question is about these two orders anyway.
     """
-    row = facts.reversed_list
-    if row is None or not facts.trend or not row.counts["n"]:
+    row = subject.reversed_list
+    if row is None or not subject.trend or not row.counts["n"]:
         return ""
-    changed, items = row.counts["changed"], row.counts["n"]
+    changed, again = row.counts["changed"], row.counts["again"]
     fields = {
-        "first": f"{facts.scores[0]:g}",
-        "last": f"{facts.scores[-1]:g}",
+        "first": f"{subject.scores[0]:g}",
+        "last": f"{subject.scores[-1]:g}",
         "changed": f"{changed:,}",
-        "compared": count(items, "answer"),
-        "again": count(row.counts["again"], "answer"),
+        "compared": count(row.counts["n"], "answer"),
+        "again": count(again, "answer"),
         "noisy": f"{row.counts['noisy']:,}",
-        "size": f"{number(abs(row.value))}{NBSP}points",
-        "inside": _unsigned(row),
     }
     if not changed:
-        return _say(facts, "reversed_none", **fields)
-    noise = "reversed_noise" if row.counts["again"] else "reversed_once"
-    key = _way(row.value, "reversed_up", "reversed_down", "")
-    if abs(row.value) < 0.005:
-        key = "reversed_even"
-    return f"{_say(facts, key, **fields)} {_say(facts, noise, **fields)}"
+        return _say(subject, "reversed_none", **fields)
+    noise = "reversed_noise" if again else "reversed_once"
+    moved = _say(subject, _reversal(row), **_reversal_numbers(row), **fields)
+    return f"{moved} {_say(subject, noise, **fields)}"
 
 
-def _unsigned(row: Row) -> str:
-    """The interval of a difference whose direction is said in words, or why it has none."""
+def _reversal(row: Row) -> str:
+    """Return which sentence says by how much the list and its reverse differ.
+
+    A direction is only said where the interval leaves out 0: else the mean could go either way.
+    """
+    low, high = row.interval
+    if low > 0:
+        return "reversed_up"
+    if high < 0:
+        return "reversed_down"
+    if max(abs(low), abs(high)) < FLAT_POINTS:
+        return "reversed_even"
+    return "reversed_open"
+
+
+def _reversal_numbers(row: Row) -> dict[str, str]:
+    """Write a difference: ``size`` and ``inside`` without sign, since words say the direction;
+    ``change`` and ``either`` with their sign.
+    """
     low, high = row.interval
     if row.value < 0:
         low, high = -high, -low
-    return ends(low, high, limits=(0.0,)) or lowered(reason(row))
-
-
-def _gap(facts: Facts) -> str:
-    """The two orders that differ most: as seen, and without the luck of having picked them."""
-    if facts.gap is None or facts.gap[1] <= 0:
-        return ""
-    value, low, high = facts.gap
-    fields = {
-        "size": f"{number(value)}{NBSP}points",
-        "inside": ends(low, high),
-        "apart": f"{number(facts.gap_seen)}{NBSP}points",
-        "orders": f"{facts.orders:,}",
+    missing_interval = lowered(reason(row))
+    return {
+        "size": f"{number(abs(row.value))}{NBSP}points",
+        "inside": ends(low, high, limits=(0.0,)) or missing_interval,
+        "change": f"{number(row.value, '+.2f')}{NBSP}points",
+        "either": ends(*row.interval, limits=(0.0,)) or missing_interval,
     }
-    return _say(facts, "gap" if math.isfinite(facts.gap_seen) else "gap_corrected", **fields)
 
 
-def _numbers(facts: Facts, question: str) -> dict[str, str]:
-    """A verdict row as it is written, each number rounded so that none crosses what decides it.
+def _gap(subject: Subject) -> str:
+    """Say how the two orders furthest apart differ: as seen, and corrected for being picked."""
+    row = subject.gap
+    if row is None or not all(map(math.isfinite, row.interval)) or row.interval[0] <= 0:
+        return ""
+    seen = _gap_seen(subject)
+    fields = {
+        "size": f"{number(row.value)}{NBSP}points",
+        "inside": ends(*row.interval),
+        "apart": f"{number(seen)}{NBSP}points",
+        "orders": f"{subject.orders:,}",
+    }
+    return _say(subject, "gap" if math.isfinite(seen) else "gap_corrected", **fields)
+
+
+# ---------------------------------------------------------------- a verdict's numbers
+def _numbers(subject: Subject, question: str) -> dict[str, str]:
+    """Write the numbers of a verdict, each rounded so that none crosses what decides it.
 
     ``value``, ``upper`` end and ``smallest`` effect, and the same with their unit: ``size``,
-    ``most``, ``limit``; ``inside``: the interval. Empty where there is none.
+    ``most``, ``limit``; ``inside``: the interval, empty where there is none.
     """
-    row = facts.questions[question]
+    verdict = subject.questions[question]
     unit, form, factor = "points", ".2f", 1.0
     if question == "single":
         unit, form, factor = "in 100", ".0f", 100.0
-    elif question == "positions" and not facts.in_points:
+    elif question == "positions" and not subject.in_points:
         unit, form, factor = "percentage points", ".0f", 100.0
-    limits = (0.0, row.smallest * factor)
-    low, high = (end * factor for end in row.interval)
+    limits = (0.0, verdict.smallest * factor)
+    low, high = (end * factor for end in verdict.interval)
     inside = ends(low, high, form, limits=limits)
     upper = number(high, form, limits) if math.isfinite(high) else ""
-    if inside and row.counts.get("above_zero") and not low:
+    if inside and verdict.above_zero and not low:
         inside = f"above 0, at most {upper}"
-    value = number(row.value * factor, form)
-    if unit == "percentage points" and facts.spoken is not None:
-        value = lean_text(facts, facts.spoken, value)
+    value = number(verdict.value * factor, form)
+    if unit == "percentage points" and subject.spoken is not None:
+        value = lean_text(subject, subject.spoken) or value
     smallest = number(limits[1], ".2f" if unit == "points" else ".3g")
-    limit = smallest if question == "single" else f"{smallest}{NBSP}{unit}"
     return {
         "value": value,
         "size": f"{value}{NBSP}{unit}",
         "inside": inside,
         "upper": upper,
-        "most": upper and f"{upper}{NBSP}{unit}",
+        "most": f"{upper}{NBSP}{unit}" if upper else "",
         "smallest": smallest,
-        "limit": limit,
+        "limit": smallest if question == "single" else f"{smallest}{NBSP}{unit}",
     }
 
 
 # ---------------------------------------------------------------- the headline
-def _headline(facts: Facts) -> str:
-    """The answer in one sentence; empty where there are too few groups to say more than what was
-    seen.
+def _headline(subject: Subject) -> str:
+    """Return the answer in one sentence.
+
+    Empty where there are too few groups to say more than what was seen.
     """
-    if facts.variant:
-        return _headline_of_variant(facts)
-    if "positions" not in facts.questions:
-        return _say(facts, "bare")
-    numbers, single = _numbers(facts, "positions"), facts.is_(EFFECT, "single")
-    way = "some" if facts.lead is None else "up" if facts.leans[facts.lead] > 0 else "down"
-    if facts.is_(EFFECT, "positions"):
-        return _say(facts, way, facts.named, **numbers)
-    if facts.is_(EQUIVALENT, "positions"):
-        if facts.questions["positions"].counts.get("above_zero"):
-            return _say(facts, f"lean_{way}", facts.named, **numbers)
-        mean = facts.is_(EFFECT, "mean") or facts.gap_matters
-        return _say(facts, "no_position") + (
-            _say(facts, "but_mean" if mean else "but_single") if mean or single else ""
-        )
-    rules = {
-        "one_score": facts.because(ONE_SCORE),
-        "one_tie": facts.because(ONE_TIE),
-        "mean": facts.is_(EFFECT, "mean"),
-        "unparsed": facts.because("unparsed_by_order"),
-        "matters": facts.gate_open or single,
-        "constrained": facts.because(LOW, UNKNOWN),
-        "no_orders": facts.because("no_orders", "no_two_orders"),
-        "too_few": facts.too_few,
-    }
-    return _say(facts, next((key for key, holds in rules.items() if holds), "open"))
+    if subject.variant:
+        return _headline_of_variant(subject)
+    positions = subject.positions
+    if positions is None:
+        return _say(subject, "bare")
+    way = "some" if subject.lead is None else _way(subject.leans[subject.lead], "up", "down")
+    if positions.word == EFFECT:
+        return _say(subject, way, subject.named, **_numbers(subject, "positions"))
+    if positions.word == EQUIVALENT:
+        if positions.above_zero:
+            return _say(subject, f"lean_{way}", subject.named, **_numbers(subject, "positions"))
+        return _say(subject, "no_position") + _but(subject)
+    return _say(subject, _open_headline(subject))
 
 
-def _headline_of_variant(facts: Facts) -> str:
-    """The answer about one form in place of the default."""
-    same = facts.is_(EQUIVALENT, "mean")
-    if facts.is_(EFFECT, "mean"):
-        return _say(facts, _way(facts.shift, "mean_raised", "mean_lowered", "mean"))
-    if facts.gate_open or facts.is_(EFFECT, "single"):
-        key = "single_too" if facts.is_(EFFECT, "single") else "matters"
-        return _say(facts, key, mean_same=_say(facts, "mean_same") if same else "")
-    return _say(facts, "no_position" if same else "open")
+def _but(subject: Subject) -> str:
+    """Say what the order changes though it favours no position; empty where nothing is known."""
+    if subject.is_(EFFECT, "mean") or subject.gap_matters:
+        return _say(subject, "but_mean")
+    return _say(subject, "but_single") if subject.is_(EFFECT, "single") else ""
 
 
-def _way(value: float, up: str, down: str, unknown: str) -> str:
-    return unknown if not math.isfinite(value) else up if value > 0 else down
+def _open_headline(subject: Subject) -> str:
+    """Return which headline says why positions are undecided: the first rule that holds."""
+    if subject.because(ONE_SCORE):
+        return "one_score"
+    if subject.because(ONE_TIE):
+        return "one_tie"
+    if subject.is_(EFFECT, "mean"):
+        return "mean"
+    if subject.because("unparsed_by_order"):
+        return "unparsed"
+    if subject.gate_open or subject.is_(EFFECT, "single"):
+        return "matters"
+    if subject.because(LOW, UNKNOWN):
+        return "constrained"
+    if subject.because("no_orders", "no_two_orders"):
+        return "no_orders"
+    return "too_few" if subject.too_few else "open"
+
+
+def _headline_of_variant(subject: Subject) -> str:
+    """Return the answer about a variant in place of the default, in one sentence."""
+    same = subject.is_(EQUIVALENT, "mean")
+    if subject.is_(EFFECT, "mean"):
+        return _say(subject, _way(subject.shift, "mean_raised", "mean_lowered", "mean"))
+    if subject.gate_open or subject.is_(EFFECT, "single"):
+        key = "single_too" if subject.is_(EFFECT, "single") else "matters"
+        mean_same = _say(subject, "mean_same") if same else ""
+        return _say(subject, key, mean_same=mean_same)
+    return _say(subject, "no_position" if same else "open")
+
+
+def _way(value: float, up: str, down: str, unknown: str = "") -> str:
+    """Return ``up`` or ``down`` by the sign of a value, ``unknown`` where it is NaN."""
+    if not math.isfinite(value):
+        return unknown
+    return up if value > 0 else down
 
 
 # ---------------------------------------------------------------- the three questions
-def _question(facts: Facts, question: str, row: Row) -> Question:
-    numbers = _numbers(facts, question)
-    if row.verdict == UNDECIDED:
-        sentence = _undecided(facts, question, numbers)
+def _question(subject: Subject, question: str, verdict: Verdict) -> Question:
+    """Return a question with its badge and the sentence that answers it."""
+    numbers = _numbers(subject, question)
+    if verdict.word == UNDECIDED:
+        sentence = _undecided(subject, question, verdict, numbers)
     else:
-        known = f"; typical change of one score: {number(facts.typical)}{NBSP}points"
-        scale = (
-            {"first": f"{facts.scores[0]:g}", "last": f"{facts.scores[-1]:g}"}
-            if facts.scores
-            else {}
-        )
-        fields = scale | {
-            "noise": "beyond noise" if facts.repeated else "noise included",
-            "seen": "" if row.value < row.interval[0] else f"{numbers['value']}, ",
-            "rests": count(facts.units, "group") if facts.too_few else "this design",
-            "Noun": _say(facts, "noun").capitalize(),
-            "together": _together(facts),
-            "orders": f"{facts.orders:,}",
-            "typical": known if math.isfinite(facts.typical) else "",
-        }
-        sentence = _say(
-            facts, f"{question}_{_decided(facts, question, row)}", facts.named, **numbers, **fields
-        )
-    return Question(BADGES[row.verdict], TITLES[facts.kind][question], sentence, row.verdict)
+        key = f"{question}_{_decided(subject, question, verdict)}"
+        fields = _fields_of_decided(subject, verdict, numbers)
+        sentence = _say(subject, key, subject.named, **numbers, **fields)
+    title = TITLES[subject.kind][question]
+    return Question(BADGES[verdict.word], title, sentence, verdict.word)
 
 
-def _together(facts: Facts) -> str:
-    """Of criteria: what the position that may be named does to all of them, where there is one."""
-    if not facts.criterion or facts.lead is None:
+def _fields_of_decided(
+    subject: Subject, verdict: Verdict, numbers: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the fields of sentences about a decided question."""
+    typical = ""
+    if math.isfinite(subject.typical):
+        points = f"{number(subject.typical)}{NBSP}points"
+        typical = _said(subject, "typical_change", points=points)
+    fields = {
+        "noise": _said(subject, "noise_off" if subject.repeated else "noise_in"),
+        # An unbiased estimate may lie below its interval, which ends at 0: it is not shown then.
+        "seen": "" if verdict.value < verdict.low else f"{numbers['value']}, ",
+        "rests": count(subject.units, "group") if subject.too_few else "this design",
+        "Noun": _said(subject, "noun").capitalize(),
+        "together": _together(subject),
+        "orders": f"{subject.orders:,}",
+        "typical": typical,
+    }
+    if subject.scores:
+        fields |= {"first": f"{subject.scores[0]:g}", "last": f"{subject.scores[-1]:g}"}
+    return fields
+
+
+def _together(subject: Subject) -> str:
+    """Say what the position that may be named does to all criteria, where there is one."""
+    if not subject.criterion or subject.lead is None:
         return ""
-    lean = facts.leans[facts.lead]
+    lean = subject.leans[subject.lead]
     size = f"{number(abs(lean))}{NBSP}points"
-    return _say(facts, _way(lean, "together_up", "together_down", ""), facts.lead, lean=size)
+    key = _way(lean, "together_up", "together_down")
+    return _say(subject, key, subject.lead, lean=size)
 
 
-def _decided(facts: Facts, question: str, row: Row) -> str:
-    """Which sentence says the answer to a question that has one."""
-    if row.verdict == EQUIVALENT:
-        if row.counts.get("above_zero"):
-            return "small"
-        if question == "positions" and facts.criterion:
-            return "each_equivalent"
-        trend = question == "mean" and facts.trend and not facts.variant
-        return "trend_equivalent" if trend else "equivalent"
+def _decided(subject: Subject, question: str, verdict: Verdict) -> str:
+    """Return which sentence answers a decided question: its key without the question's name."""
+    if verdict.word == EQUIVALENT:
+        return _equivalent(subject, question, verdict)
     if question == "positions":
-        if facts.criterion:
-            return "each"
-        if facts.lead is None or (facts.lead != facts.largest and facts.reorder != "pairs"):
-            return "furthest"
-        return _way(facts.leans[facts.lead], "up", "down", "")
+        return _position_effect(subject)
     if question == "mean":
-        by_turn = facts.by_turn and facts.kind == "options"
-        moved = facts.shift if facts.variant else facts.turn if facts.by_turn else facts.line
-        kind = ""
-        if by_turn:
-            kind = "turn_"
-        elif facts.trend and not facts.variant:
-            kind = "trend_"
-        return kind + _way(moved, "up", "down", "away" if facts.variant else "down")
-    if not math.isfinite(row.interval[1]):
+        return _mean_effect(subject)
+    if not math.isfinite(verdict.high):
         return "uncounted"
-    return "noise" if not facts.repeated else "few" if row.value < 0.005 else "effect"
+    if not subject.repeated:
+        return "noise"
+    return "few" if verdict.value < FLAT_POINTS else "effect"
 
 
-def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
-    """“Up to {high} are possible; {s} would matter”, or why nothing can be said."""
-    why = facts.questions[question].estimate.why
+def _equivalent(subject: Subject, question: str, verdict: Verdict) -> str:
+    if verdict.above_zero:
+        return "small"
+    if question == "positions" and subject.criterion:
+        return "each_equivalent"
+    if question == "mean" and subject.trend and not subject.variant:
+        return "trend_equivalent"
+    return "equivalent"
+
+
+def _position_effect(subject: Subject) -> str:
+    if subject.criterion:
+        return "each"
+    if subject.lead is None:
+        return "furthest"
+    if subject.lead != subject.largest and subject.reorder != "pairs":
+        return "furthest"
+    return _way(subject.leans[subject.lead], "up", "down")
+
+
+def _mean_effect(subject: Subject) -> str:
+    if subject.variant:
+        return _way(subject.shift, "up", "down", "away")
+    kind = ""
+    if subject.by_turn and subject.kind == "options":
+        kind = "turn_"
+    elif subject.trend:
+        kind = "trend_"
+    return kind + _way(subject.turn if subject.by_turn else subject.line, "up", "down", "down")
+
+
+def _undecided(
+    subject: Subject, question: str, verdict: Verdict, numbers: Mapping[str, str]
+) -> str:
+    """Say “Up to {high} are possible; {s} would matter”, or why nothing can be said."""
+    why = verdict.why
     if why == "unparsed_by_order":
-        return _say(facts, why)
+        return _say(subject, why)
     if why in WITHHELD:
         return REASONS[why]
-    if question == "single" and why == "any_prompt":
-        flips, noise = (number(100 * value, ".0f") for value in (facts.flips, facts.noise))
-        return _say(facts, why, flips=flips, own_noise=noise)
+    if why == "any_prompt" and subject.single is not None:
+        flips, noise = subject.single.flips, subject.single.own_noise
+        fields = {"flips": number(100 * flips, ".0f"), "own_noise": number(100 * noise, ".0f")}
+        return _say(subject, why, **fields)
     if why == "one_criterion":
-        return _say(facts, why, **numbers)
+        return _say(subject, why, **numbers)
     if not numbers["upper"]:
-        few = why in ("too_few_units", "few_deals", "") and facts.too_few
-        return _say(facts, "few_groups") if few else REASONS.get(why) or _say(facts, "no_interval")
-    noise = ", noise included" if question == "single" and not facts.repeated else ""
-    return _say(facts, "undecided", noise=noise, **numbers)
+        if why in ("too_few_units", "few_deals", "") and subject.too_few:
+            return _say(subject, "few_groups")
+        return REASONS.get(why) or _say(subject, "no_interval")
+    noise_in = ""
+    if question == "single" and not subject.repeated:
+        noise_in = ", " + _said(subject, "noise_in")
+    return _say(subject, "undecided", noise=noise_in, **numbers)
 
 
 # ---------------------------------------------------------------- what to do
-def _advice(facts: Facts) -> str:
-    """What to do, in words; empty where nothing was asked."""
-    key: str = facts.action
+def _advice(subject: Subject) -> str:
+    """Say what to do; empty where nothing was asked."""
+    key: str = subject.action
     if key == "add":
-        more = count(
-            MIN_UNITS - facts.units, "more instruction" if facts.unit == "prompt" else "more item"
-        )
-        return _say(facts, key, more=more)
-    if key != "about":
-        return _say(facts, key) if key else ""
-    still_open = [row.counts for row in facts.questions.values() if row.verdict == UNDECIDED]
-    growth = [
-        counts["more_units"] / counts["units"] for counts in still_open if counts.get("more_units")
-    ]
+        noun = "more instruction" if subject.unit == "prompt" else "more item"
+        return _say(subject, key, more=count(MIN_UNITS - subject.units, noun))
+    if key == "about":
+        needed = _items_that_decide(subject)
+        if needed is None:
+            return _say(subject, "more")
+        return _say(subject, key, needed=f"{_rounded_up(needed):,}")
+    return _say(subject, key) if key else ""
+
+
+def _items_that_decide(subject: Subject) -> float | None:
+    """Return how many answers would decide every open question; None where it is not known."""
+    still_open = [v for v in subject.questions.values() if v.word == UNDECIDED]
+    units = 0 if subject.verdicts is None else subject.verdicts.units
+    growth = [verdict.more_units / units for verdict in still_open if verdict.more_units]
     if not growth or len(growth) < len(still_open):
-        return _say(facts, "more")
-    return _say(facts, key, needed=f"{_rounded((1 + max(growth)) * facts.items):,}")
+        return None
+    return (1 + max(growth)) * subject.items
 
 
-def _rounded(value: float) -> int:
-    """Two leading digits, upwards: 137 is about 140."""
+def _rounded_up(value: float) -> int:
+    """Return two leading digits, upwards: 137 is about 140."""
     size = 10 ** max(0, math.floor(math.log10(value)) - 1)
     return int(math.ceil(value / size) * size)

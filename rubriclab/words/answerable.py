@@ -1,22 +1,25 @@
-"""A table of judgments in; what it can answer about order, what it cannot, and how many calls more
-would tell, out.
-"""
+"""Say what an imported table of judgments can answer, and how many more calls the rest takes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import JudgmentTable, Status
 from rubriclab.model.text import count
 
 NOUNS = {"pairs": "pair", "lists": "list", "criteria": "text"}
+"""What a judgment is about, by kind of list; else an answer."""
 
 
 @dataclass(frozen=True)
 class Answerable:
-    """One question, whether the judgments answer it, and what they lack (empty: nothing);
-    ``calls``: that would tell.
+    """One question, and whether the judgments answer it.
+
+    ``lacks``: what is missing, empty where nothing is. ``calls``: how many more would tell, None
+    where no number of calls would, or none is needed.
     """
 
     question: str
@@ -25,66 +28,70 @@ class Answerable:
     calls: int | None = None
 
     def line(self) -> str:
-        """“consistency, no: 205 more calls would tell”."""
+        """Return “consistency, no: 205 more calls would tell”."""
         return f"{self.question}, {'yes' if self.answered else f'no: {self.lacks}'}"
 
 
 def answerable(table: JudgmentTable) -> tuple[str, list[Answerable]]:
-    """(what there is, “205 pairs, one order each”; each question). Counted over items, of those
-    with a judgment that was read.
+    """Return (what there is, as “205 pairs, one order each”; each question).
+
+    Counted over items that have a parsed judgment.
     """
     rows = table.rows[table.rows["status"] == Status.OK]
-    about = table.conditions[0] if table.conditions else None
-    if about is None or rows.empty:
+    if not table.conditions or rows.empty:
         return "no judgment that could be read", []
-    pairs = about.reorder == "pairs"
-    noun, seen = NOUNS.get(about.reorder, "answer"), rows.groupby(["condition", "item"])["ordering"]
-    # A case: an item under one judge and strategy.
+    reorder = table.conditions[0].reorder
+    noun = NOUNS.get(reorder, "answer")
+    seen = rows.groupby(["condition", "item"])["ordering"]
+    # One entry for each item under one judge and strategy.
     orders, calls = seen.nunique(), seen.size()
-    low, high, cases = int(orders.min()), int(orders.max()), len(orders)
-    each = f"{low} to {high} orders" if low < high else "one order" if low == 1 else f"{low} orders"
-    if pairs and low == high == 2:
-        each = "both orders"
-    single, drawn = int((orders == 1).sum()), any(condition.drawn for condition in table.conditions)
-    moved, again = single < cases, bool((calls > orders).any())
-    favoured = moved or drawn or (about.reorder == "options" and rows["ordering"].nunique() > 1)
-    raters = {rater for ratings in table.items["ratings"] for rater in ratings} - {INTENDED}
-    known = "accuracy against the known winner" if raters == {"gold"} else "agreement with people"
-    questions = (
-        (
-            "which side is favoured" if pairs else "which positions are favoured",
-            favoured,
-            single,
-            "",
-        ),
-        (
-            "consistency" if about.chooses else "whether single scores change with the order",
-            moved,
-            single,
-            "",
-        ),
-        ("the judge's own noise", again, cases, ", of the same orders again,"),
-        (known, bool(raters), None, ""),
-    )
-    asked = []
-    for question, answered, lacking, which in questions:
-        lacks = (
-            "it has no people's ratings"
-            if lacking is None
-            else f"{count(lacking, 'more call')}{which} would tell"
-        )
-        asked.append(
-            Answerable(question, answered, "" if answered else lacks, None if answered else lacking)
-        )
     items = np.unique(rows["item"])
     if noun == "answer":  # under several criteria it is one
         items = table.items["item_id"].iloc[items].unique()
-    return f"{count(len(items), noun)}, {each} each", asked
+    each = _orders_of_each(int(orders.min()), int(orders.max()), pairs=reorder == "pairs")
+    return f"{count(len(items), noun)}, {each} each", list(_questions(table, rows, orders, calls))
 
 
 def answerable_line(table: JudgmentTable) -> str:
-    """Both in one line: “205 pairs, one order each: which side is favoured, yes; consistency, no:
-    205 more calls …”.
-    """
+    """Return both in one line: “205 pairs, one order each: which side is favoured, yes; …”."""
     head, questions = answerable(table)
-    return head + ": " * bool(questions) + "; ".join(question.line() for question in questions)
+    if not questions:
+        return head
+    return f"{head}: {'; '.join(question.line() for question in questions)}"
+
+
+def _orders_of_each(low: int, high: int, *, pairs: bool) -> str:
+    """Say in how many orders the items were judged, from ``low`` to ``high``."""
+    if pairs and low == high == 2:
+        return "both orders"
+    if low < high:
+        return f"{low} to {high} orders"
+    return "one order" if low == 1 else f"{low} orders"
+
+
+def _questions(
+    table: JudgmentTable, rows: pd.DataFrame, orders: pd.Series, calls: pd.Series
+) -> Iterator[Answerable]:
+    """Yield each question; ``orders``, ``calls``: how many each item has under one judge."""
+    about = table.conditions[0]
+    single = int((orders == 1).sum())
+    moved, again = single < len(orders), bool((calls > orders).any())
+    drawn = any(condition.drawn for condition in table.conditions)
+    several_lists = about.reorder == "options" and rows["ordering"].nunique() > 1
+    favoured = moved or drawn or several_lists
+    side = "which side is favoured" if about.reorder == "pairs" else "which positions are favoured"
+    yield _of_calls(side, favoured, single)
+    changes = "consistency" if about.chooses else "whether single scores change with the order"
+    yield _of_calls(changes, moved, single)
+    yield _of_calls("the judge's own noise", again, len(orders), ", of the same orders again,")
+    raters = {rater for ratings in table.items["ratings"] for rater in ratings} - {INTENDED}
+    known = "accuracy against the known winner" if raters == {"gold"} else "agreement with people"
+    yield Answerable(known, bool(raters), "" if raters else "it has no people's ratings")
+
+
+def _of_calls(question: str, answered: bool, calls: int, which: str = "") -> Answerable:
+    """Return a question that more calls would answer."""
+    if answered:
+        return Answerable(question, answered=True)
+    lacks = f"{count(calls, 'more call')}{which} would tell"
+    return Answerable(question, answered=False, lacks=lacks, calls=calls)

@@ -1,4 +1,7 @@
-"""Rows in, words out: the one writer of a number, its unit and its interval."""
+"""Write numbers, units, intervals, and names: the only place that formats a number for people.
+
+The sentences are in ``sentences.toml``; ``say`` fills in their fields.
+"""
 
 import math
 import re
@@ -17,37 +20,53 @@ from rubriclab.model.text import counted, shorten
 MINUS, NBSP = "\u2212", "\u00a0"
 UNKNOWN = "unknown"
 MOST_SHOWN = 40
+"""Characters of a name from outside, so that a sentence stays readable."""
+MORE_DECIMALS = 3
+"""Decimals that a number may have beyond its form, to stay on its side of a limit."""
+SMALLEST_P = 0.001
+"""A smaller p is written as “p < 0.001”: its digits mean nothing."""
 SENTENCES: dict[str, dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "sentences.toml").read_text("utf-8")
 )
 """Tables of sentences by their keys; see the file."""
+READABLE = {
+    "dataset": "Data set",
+    "strategy": "Ordering strategy",
+    "target": "Criterion",
+    "ids": "Score labels",
+}
+"""Keys of rows, axes and topics that are not read as they are written."""
 
 
 def number(value: float, form: str = ".2f", limits: Iterable[float] = ()) -> str:
-    """``value`` in a Python format, with a true minus, a no-break space before %, and never a
-    negative zero.
+    """Write ``value`` in a Python format, with a true minus and never a negative zero.
 
-    It has as many decimals (up to three more) as keep it on its side of every limit: an end of 4.8
-    beside a smallest effect of 5 is “4.8”, not “5”; a low end of 0.004 beside 0 is “0.004”; and a
-    share that is neither 0 nor 1 is not written as 0% or 100%.
+    It has as many decimals (up to MORE_DECIMALS more) as keep it on its side of every limit: an end
+    of 4.8 with a smallest effect of 5 is “4.8”, not “5”; a low end of 0.004 with the limit 0 is
+    “0.004”; and a share that is neither 0 nor 1 is not written as 0% or 100%.
     """
     if value is None or not math.isfinite(value):
         return UNKNOWN
     before, _, after = form[:-1].rpartition(".")
     decimals, kind = int(after or 0), form[-1]
-    scale, limits = (100, (*limits, -1.0, 0.0, 1.0)) if kind == "%" else (1, tuple(limits))
+    scale, limits = 1, tuple(limits)
+    if kind == "%":
+        scale, limits = 100, (*limits, -1.0, 0.0, 1.0)
     exact = round(value, 12)
-    for more in range(4):
+    for more in range(MORE_DECIMALS + 1):
         rounded = round(exact * scale, decimals + more)
-        if all(
-            (exact > x) == (rounded > x * scale) and (exact < x) == (rounded < x * scale)
-            for x in limits
-        ):
+        if all(_same_side(exact, rounded, limit, limit * scale) for limit in limits):
             break
     text = format(value, f"{before}.{decimals + more}{kind}")
-    if not text.strip("+-%").strip("0.,"):
+    zero = not text.strip("+-%").strip("0.,")
+    if zero:
         text = text.lstrip("+-")
     return text.replace("-", MINUS)
+
+
+def _same_side(exact: float, shown: float, limit: float, shown_limit: float) -> bool:
+    """Return whether a number as shown is above, at or below a limit as the exact one is."""
+    return (exact > limit) == (shown > shown_limit) and (exact < limit) == (shown < shown_limit)
 
 
 def decimals_of_difference(
@@ -62,23 +81,21 @@ def decimals_of_difference(
     shown.
 
     Numbers on one screen add up, so a difference is that of the two rounded numbers. It needs as
-    many decimals (``decimals`` to three more) as keep it on the side of every limit where the exact
-    difference is, and ``inside`` its interval as that is rounded; one more where whole numbers are
-    no rounding of it.
+    many decimals (``decimals`` to MORE_DECIMALS more) as keep it on the side of every limit where
+    the exact difference is, and ``inside`` its interval as that is rounded; one more where whole
+    numbers are no rounding of it.
     """
     exact = round(a - b, 9)
     limits = (0.0, *limits)
-    for shown_decimals in range(decimals, decimals + 4):
+    for shown_decimals in range(decimals, decimals + MORE_DECIMALS + 1):
         shown = shown_difference(a, b, shown_decimals)
         low, high = (round(end, shown_decimals) for end in inside)
-        sides = all(
-            (exact > limit) == (shown > limit) and (exact < limit) == (shown < limit)
-            for limit in limits
-        )
+        sides = all(_same_side(exact, shown, limit, limit) for limit in limits)
+        within = low <= shown <= high or not low <= exact <= high
         # Two numbers rounded each for itself may stay a last digit off at any precision: one more
         # is enough.
         rounded = shown_decimals > decimals or abs(shown - exact) <= 0.5 * 10.0**-decimals + 1e-9
-        if rounded and sides and (low <= shown <= high or not low <= exact <= high):
+        if rounded and sides and within:
             return shown_decimals
     return shown_decimals
 
@@ -89,14 +106,14 @@ def shown_difference(a: float, b: float, decimals: int) -> float:
 
 
 def ci(level: float = 0.95) -> str:
-    """“95% CI”: what an interval is called."""
+    """Return what an interval is called: “95% CI”."""
     return f"{100 * level:.4g}% CI"
 
 
 def ends(
     low: float, high: float, form: str = ".2f", level: float = 0.95, limits: Iterable[float] = ()
 ) -> str:
-    """“95% CI 0.19 to 0.49”, with the level that it is at; empty where there is none."""
+    """Write “95% CI 0.19 to 0.49”, with the level that it is at; empty where there is none."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     limits = tuple(limits)
@@ -105,8 +122,8 @@ def ends(
 
 
 class _Fields(dict[str, Any]):
-    """What stands in a sentence's braces: a given field, else one of ``words``, with fields of its
-    own.
+    """The fields of a sentence: those that were given, else other ``words`` of its tables, which
+    have fields of their own.
     """
 
     words: Mapping[str, str]
@@ -116,16 +133,17 @@ class _Fields(dict[str, Any]):
 
 
 def say(key: str, tables: Iterable[str], **fields: Any) -> str:
-    """The sentence ``key`` of the last of these tables that has it, with its fields and other words
-    filled in.
+    """Return the sentence ``key`` of the last of these tables that has it, with its fields filled
+    in.
+
+    A field that is not given is another word of the tables.
     """
     given = _Fields(fields)
     given.words = {
         name: words for table in tables for name, words in SENTENCES.get(table, {}).items()
     }
-    return re.sub(
-        r"(?<=\d) (?=(?:points\b|percentage points\b))", NBSP, given.words[key].format_map(given)
-    )
+    text = given.words[key].format_map(given)
+    return re.sub(r"(?<=\d) (?=(?:points\b|percentage points\b))", NBSP, text)
 
 
 def caution_text(caution: Caution) -> str:
@@ -134,31 +152,21 @@ def caution_text(caution: Caution) -> str:
 
 
 def readable(key: str) -> str:
-    """A key of rows, axes or topics as it is read: “Data set”, “Temperature”, “What goes along”."""
-    named = {
-        "dataset": "Data set",
-        "strategy": "Ordering strategy",
-        "target": "Criterion",
-        "ids": "Score labels",
-    }
-    return named.get(key) or key.replace("_", " ").capitalize()
+    """Return a key of rows, axes or topics as it is read: “Data set”, “What goes along”."""
+    return READABLE.get(key) or key.replace("_", " ").capitalize()
 
 
 def p_value(p: float | None) -> str:
-    """“p = 0.031”, “p < 0.001”; empty where there is none."""
+    """Write “p = 0.031” or “p < 0.001”; empty where there is none."""
     if p is None or not math.isfinite(p):
         return ""
-    return (
-        f"p{NBSP}<{NBSP}0.001"
-        if p < 0.001
-        else f"p{NBSP}={NBSP}{p:.3f}"
-        if p < 0.1
-        else f"p{NBSP}={NBSP}{p:.2f}"
-    )
+    if p < SMALLEST_P:
+        return f"p{NBSP}<{NBSP}0.001"
+    return f"p{NBSP}={NBSP}{p:.3f}" if p < 0.1 else f"p{NBSP}={NBSP}{p:.2f}"
 
 
 def order_title(shown: Sequence[Any]) -> str:
-    """An order as it is read: “1 to 5” where scores run through, else “4 3 2 1 5”; “Clarity |
+    """Write an order as it is read: “1 to 5” where scores run through, “4 3 2 1 5”, “Clarity |
     Depth”.
     """
     numbers = all(isinstance(part, int | float) for part in shown)
@@ -168,21 +176,23 @@ def order_title(shown: Sequence[Any]) -> str:
 
 
 def measure_of(row: Row, conditions: Sequence[Condition] = ()) -> Measure:
-    """How a row is called and written: the lean of criteria is in points, that of options a share;
-    choices have winners.
+    """Return how a row is called and written in its condition.
+
+    Leans of criteria are points, those of options are shares. Choices have winners, not scores.
     """
-    about, asked = row.about, conditions[row.condition] if conditions else None
-    if asked and asked.joint and "points" in about.names:
+    about = row.about
+    if not conditions:
+        return about
+    condition = conditions[row.condition]
+    if condition.joint and "points" in about.names:
         return replace(about, name=about.names["points"], form=".2f", unit="points")
-    return (
-        replace(about, name=about.names["chooses"])
-        if asked and asked.chooses and "chooses" in about.names
-        else about
-    )
+    if condition.chooses and "chooses" in about.names:
+        return replace(about, name=about.names["chooses"])
+    return about
 
 
 def name(row: Row, conditions: Sequence[Condition] = ()) -> str:
-    """What the row is about: its label, and whatever of it the label leaves out."""
+    """Return what a row is about: its label, and whatever of it the label leaves out."""
     about = measure_of(row, conditions)
     label = about.label or about.name
     more = [
@@ -190,75 +200,78 @@ def name(row: Row, conditions: Sequence[Condition] = ()) -> str:
         for key, value in row.of.items()
         if f"{{{key}}}" not in label
     ]
-    return (row.label if about.label else label) + (f" ({', '.join(more)})" if more else "")
+    title = row.label if about.label else label
+    return f"{title} ({', '.join(more)})" if more else title
 
 
 def reason(row: Row | None) -> str:
-    """Why a row has no number, interval or verdict, in words; empty where it has, and of no row."""
+    """Say why a row has no number, interval or verdict; empty where it has, and for no row."""
     return REASONS[row.why] if row is not None and row.why else ""
 
 
 def inside(row: Row, about: Measure | None = None) -> str:
-    """The interval of a row, or why it has none, as it stands in brackets."""
+    """Write the interval of a row as it is put in brackets, or why there is none."""
     return ends(*row.interval, (about or row.about).form, row.level) or lowered(reason(row))
 
 
 def lowered(sentence: str) -> str:
-    """A sentence as a part of another: without its full stop and its first capital."""
+    """Return a sentence as a part of another: no full stop, no capital at its start."""
     return sentence[:1].lower() + sentence[1:].rstrip(".")
 
 
 def row_numbers(row: Row, smallest: float = 0.0) -> dict[str, str]:
-    """What a sentence says of a row: ``size``, its number without sign; ``inside``, its interval or
-    why there is none; ``limit``, the smallest effect; with their unit, each on its side of what
+    """Write what a sentence says of a row, each number with its unit and on its side of what
     decides.
+
+    ``size``: its number without sign; ``inside``: its interval, or why there is none; ``limit``:
+    the ``smallest`` effect that matters.
     """
     unit = f"{NBSP}points" if row.about.unit == "points" else ""
     known = ends(*row.interval, ".2f", row.level, (0.0, smallest, -smallest))
-    size, limit = (f"{number(value)}{unit}" for value in (abs(row.value), smallest))
-    return {"size": size, "inside": known or lowered(reason(row)), "limit": limit}
+    return {
+        "size": f"{number(abs(row.value))}{unit}",
+        "inside": known or lowered(reason(row)),
+        "limit": f"{number(smallest)}{unit}",
+    }
 
 
 def value_text(row: Row, about: Measure | None = None) -> str:
-    """A row's number with its unit: “0.62 points”, “61%” (shares carry their % in the format)."""
+    """Write a row's number with its unit: “0.62 points”, “61%” (the format of shares has the %)."""
     about = about or row.about
     text = number(row.value, about.form)
-    return (
-        f"{text}{NBSP}{about.unit}"
-        if about.unit in ("points", "percentage points") and text != UNKNOWN
-        else text
-    )
+    if about.unit in ("points", "percentage points") and text != UNKNOWN:
+        return f"{text}{NBSP}{about.unit}"
+    return text
 
 
 def row_text(row: Row, conditions: Sequence[Condition] = ()) -> str:
-    """A row's number with interval and test: “0.62 points (95% CI 0.51 to 0.70), F: p < 0.001”.
+    """Write a row's number with interval and test: “0.62 points (95% CI 0.51 to 0.70), F: p <
+    0.001”.
 
     A row that is a test alone has no number. An unbiased estimate may lie below its interval, which
-    is cut at 0: that is said, so that no number stands outside its interval without a word.
+    is cut at 0: that is said, so that no number lies outside its interval without a word.
     """
     about = measure_of(row, conditions)
     tested = f"{row.test[0]}: {p_value(row.p)}" if row.test and p_value(row.p) else ""
     if tested and not row.why and not math.isfinite(row.value):
         return tested
-    in_brackets = inside(row, about)
+    text, in_brackets = value_text(row, about), inside(row, about)
     if row.value < row.interval[0]:
         in_brackets += "; below 0 only by chance"
-    return (
-        value_text(row, about)
-        + (f" ({in_brackets})" if in_brackets else "")
-        + (f", {tested}" if tested else "")
-    )
+    if in_brackets:
+        text += f" ({in_brackets})"
+    return f"{text}, {tested}" if tested else text
 
 
-def condition_name(condition: Condition, beside: Iterable[Condition] = ()) -> str:
-    """Judge, data set, strategy and variant, as far as they tell this condition from those
-    ``beside`` it.
+def condition_name(condition: Condition, others: Iterable[Condition] = ()) -> str:
+    """Return judge, data set, strategy and variant, as far as they tell a condition from
+    ``others``.
     """
-    others = list(beside) or [condition]
+    every = list(others) or [condition]
     parts = [condition.judge]
-    if len({other.dataset for other in others}) > 1:
+    if len({other.dataset for other in every}) > 1:
         parts.append(condition.dataset)
-    if len({other.strategy for other in others}) > 1:
+    if len({other.strategy for other in every}) > 1:
         parts.append(condition.strategy)
     parts += [f"{key} = {value}" for key, value in condition.variant.items()]
     return " · ".join(shorten(part, MOST_SHOWN) for part in parts)

@@ -1,37 +1,33 @@
-"""A judge's rows about protocols in; how many calls in which orders, and what else helps, in
-sentences out.
+"""Say how many calls in how many orders are enough, and which remedies help.
 
-Of pairs and lists: how many winners stand in every order, and what asking in all of them gains
-where a winner is named.
-
-That something helps is said from an interval above 0 and only behind the gate: without an order
-effect nothing can.
+For pairs and lists: how many winners stay the same in every order, and what asking in all orders
+gains where the data name a winner. Something helps if its interval lies above 0 and the order is
+shown to matter (the gate): without an order effect nothing can help.
 """
 
 import math
 from dataclasses import replace
 
 from rubriclab.core.permutation import ALPHA
-from rubriclab.core.topic import TOPICS, Findings, Row
-from rubriclab.figures.marks import Picture
-from rubriclab.figures.pictures import forest_of, generic, mark, smallest_mean
+from rubriclab.core.topic import Findings, Row
+from rubriclab.core.verdict import word_of
 from rubriclab.measures.advice import AVERAGING, ONE_WILL_DO, Advice, advice_of
 from rubriclab.measures.gold import DEFAULT, MAJORITY, STANDS
 from rubriclab.measures.protocols import AVERAGE, BEST, BEYOND, CORRECTED, FORMS
 from rubriclab.measures.reliability import MOST_CALLS
 from rubriclab.model.text import count, shorten
-from rubriclab.words.answer import BADGES, Answer, Question
-from rubriclab.words.facts import (
+from rubriclab.words.answer import BADGES, MOST_NAME, Answer, Question
+from rubriclab.words.phrases import ci, inside, lowered, number, reason, row_numbers, say
+from rubriclab.words.subject import (
     CHOICES,
     EFFECT,
     EQUIVALENT,
     UNDECIDED,
-    Facts,
-    every_facts,
-    variants_of,
-    words_of,
+    Subject,
+    sentence_tables,
+    subjects_of_orders,
+    subjects_of_variants,
 )
-from rubriclab.words.phrases import ci, inside, lowered, number, reason, row_numbers, say
 
 HELPS = BADGES | {EFFECT: "Helps"}
 REMEDIES = {
@@ -40,80 +36,92 @@ REMEDIES = {
     BEST: "One better order",
     FORMS: "Several forms of the prompt, averaged",
 }
+"""The remedies that are compared at equal numbers of calls, in the order of the page."""
 WORDS = ("helps",)
 
 
-def row_of(findings: Findings, facts: Facts, measure: str, protocol: str = "") -> Row | None:
-    """Of any condition of the setting: rows stand in that with most orders, those about forms in
-    the first one.
+def row_of(findings: Findings, subject: Subject, measure: str, protocol: str = "") -> Row | None:
+    """Return the row of ``measure`` for this judge's setting, None where there is none.
+
+    A setting's rows are stored on its condition with the most orders; rows about forms of the
+    prompt are stored on the first one.
     """
-    own = findings.conditions[facts.condition]
+    own = findings.conditions[subject.condition]
     for row in findings.select(measure):
-        asked = findings.conditions[row.condition]
-        same = asked.setting == own.setting
+        about = findings.conditions[row.condition]
         if protocol == FORMS:
-            same = (asked.judge, asked.dataset) == (own.judge, own.dataset)
+            same = (about.judge, about.dataset) == (own.judge, own.dataset)
+        else:
+            same = about.setting == own.setting
         if same and row.of.get("protocol", "") == protocol:
             return row
     return None
 
 
-def has_help(findings: Findings, facts: Facts) -> bool:
-    """Can calls of this judge, data set and setting be put together?"""
-    return row_of(findings, facts, "pc" if facts.reorder in CHOICES else "calls_needed") is not None
+def has_help(findings: Findings, subject: Subject) -> bool:
+    """Return whether several calls about one answer of this subject can be combined."""
+    measure = "pc" if subject.reorder in CHOICES else "calls_needed"
+    return row_of(findings, subject, measure) is not None
 
 
 def helps_answers(findings: Findings) -> list[Answer]:
-    """Of every judge, data set and setting whose calls can be put together."""
+    """Return the answer about each setting whose calls can be combined."""
     return [
-        helps_answer(findings, facts)
-        for facts in every_facts(findings)
-        if has_help(findings, facts)
+        helps_answer(findings, subject)
+        for subject in subjects_of_orders(findings)
+        if has_help(findings, subject)
     ]
 
 
-def helps_answer(findings: Findings, facts: Facts) -> Answer:
-    """How many calls reach a dependability of 0.9 (of choices: how many winners stand), and
-    remedies at equal calls.
+def helps_answer(findings: Findings, subject: Subject) -> Answer:
+    """Say how many calls reach a dependability of 0.9, and compare remedies at equal calls.
+
+    For choices: how many winners stay the same instead.
     """
-    chooses = facts.reorder in CHOICES
-    headline, line = (_winners if chooses else _calls)(findings, facts)
-    judge = shorten(facts.judge, 100)
-    answer = Answer(
-        judge, facts.condition, headline, line, about=facts.about, simulated=facts.simulated
-    )
-    if not facts.finished:
-        return replace(answer, headline=say("early", WORDS))
-    if chooses:
-        remedies = iter((_majority(findings, facts),))
+    if subject.reorder in CHOICES:
+        headline, line = _winners(findings, subject)
+        remedies = [_majority(findings, subject)]
     else:
-        remedies = (_remedy(findings, facts, protocol) for protocol in REMEDIES)
+        headline, line = _calls(findings, subject)
+        remedies = [_remedy(findings, subject, protocol) for protocol in REMEDIES]
+    answer = Answer(
+        shorten(subject.judge, MOST_NAME),
+        subject.condition,
+        headline,
+        line,
+        about=subject.about,
+        simulated=subject.simulated,
+    )
+    if not subject.finished:
+        return replace(answer, headline=say("early", WORDS))
     return replace(answer, questions=tuple(remedy for remedy in remedies if remedy is not None))
 
 
-def _calls(findings: Findings, facts: Facts) -> tuple[str, str]:
-    """(headline, line below it): the advice again, and only here how many calls it takes."""
-    advice = advice_of(findings, facts.condition)
+# ---------------------------------------------------------------- how many calls
+def _calls(findings: Findings, subject: Subject) -> tuple[str, str]:
+    """Return (headline, line below it): the advice, and how many calls it takes."""
+    advice = advice_of(findings, subject.condition)
     needed = advice.needed
     if needed is None or not (math.isfinite(needed.value) or needed.why == "not_reached"):
         return say("not_known", WORDS), reason(needed)
-    line = _needed(findings, facts, advice)
+    line = _needed(findings, subject, advice)
     if advice.orders is None:
         return say("not_reached", WORDS, most=MOST_CALLS), line
-    fields = {"orders": count(advice.orders, "order")}
+    return say(_headline(advice, needed), WORDS, orders=count(advice.orders, "order")), line
+
+
+def _headline(advice: Advice, needed: Row) -> str:
     if advice.one_will_do:
         single = math.isfinite(needed.value) and needed.value <= 1
-        return say("one_call" if single else "one_order", WORDS, **fields), line
+        return "one_call" if single else "one_order"
     if advice.action == "wordings":
-        return say("wordings", WORDS, **fields), line
-    return say("average" if advice.averages else "meanwhile", WORDS, **fields), line
+        return "wordings"
+    return "average" if advice.averages else "meanwhile"
 
 
-def _needed(findings: Findings, facts: Facts, advice: Advice) -> str:
-    """How many calls reach a dependability of 0.9, in different orders and in one, each with its
-    interval.
-    """
-    needed, again = advice.needed, advice.again
+def _needed(findings: Findings, subject: Subject, advice: Advice) -> str:
+    """Say how many calls reach a dependability of 0.9, in different orders and in one order."""
+    needed = advice.needed
     if needed is None or needed.why == "not_reached":
         return say("not_reached_line", WORDS, most=MOST_CALLS)
     calls = int(needed.value)
@@ -123,25 +131,27 @@ def _needed(findings: Findings, facts: Facts, advice: Advice) -> str:
         # What the run asked does not get there: say how far it does.
         reached = _dependability(findings, needed.condition, advice.orders)
         if reached is not None:
-            line = say(
-                "line_reached",
-                WORDS,
-                reached=number(reached.value),
-                reached_inside=inside(reached),
-                **fields,
-            )
-    if again is None or calls == 1:
+            fields["reached"] = number(reached.value)
+            fields["reached_inside"] = inside(reached)
+            line = say("line_reached", WORDS, **fields)
+    if advice.again is None or calls == 1:
         return line
+    return line + _in_one_order(subject, advice.again)
+
+
+def _in_one_order(subject: Subject, again: Row) -> str:
+    """Say how many calls in one order reach a dependability of 0.9; empty where unknown."""
     if math.isfinite(again.value):
-        return line + say("line_again", WORDS, again=f"{again.value:,.0f}", inside=_counted(again))
+        return say("line_again", WORDS, again=f"{again.value:,.0f}", inside=_counted(again))
     if again.why == "not_reached":
-        same = "line_same" if facts.noise == 0.0 else "line_never"
-        return line + say(same, WORDS, most=str(MOST_CALLS))
-    return line
+        own_noise = math.nan if subject.single is None else subject.single.own_noise
+        key = "line_same" if own_noise == 0.0 else "line_never"
+        return say(key, WORDS, most=str(MOST_CALLS))
+    return ""
 
 
 def _counted(needed: Row) -> str:
-    """The interval of a number of calls, or why it has none."""
+    """Write the interval of a number of calls, or why it has none."""
     low, high = needed.interval
     if not math.isfinite(low):
         return lowered(reason(needed))
@@ -151,114 +161,140 @@ def _counted(needed: Row) -> str:
 
 
 def _dependability(findings: Findings, condition: int, calls: int) -> Row | None:
-    """The row about the mean of so many calls in different orders, where there is one."""
-    rows = findings.select("dependability", condition=condition, calls=calls)
-    return next((row for row in rows if "protocol" not in row.of), None)
+    """Return the row about the mean of so many calls in different orders, where there is one."""
+    for row in findings.select("dependability", condition=condition, calls=calls):
+        if "protocol" not in row.of:
+            return row
+    return None
 
 
-def _winners(findings: Findings, facts: Facts) -> tuple[str, str]:
-    """(headline, line below it) about winners that stand in every order."""
-    stands, words = row_of(findings, facts, "pc"), (*words_of(facts), *WORDS)
-    orders = "both orders" if len(facts.leans) == 2 else "all orders"
-    if stands is None or not math.isfinite(stands.value):
-        return say("orders_not_known", words), reason(stands)
+# ---------------------------------------------------------------- winners
+def _winners(findings: Findings, subject: Subject) -> tuple[str, str]:
+    """Return (headline, line below it) about winners that stay the same in every order."""
+    same, words = row_of(findings, subject, "pc"), (*sentence_tables(subject), *WORDS)
+    orders = "both orders" if len(subject.leans) == 2 else "all orders"
+    if same is None or not math.isfinite(same.value):
+        return say("orders_not_known", words), reason(same)
     headline = "orders_not_known"
-    if facts.action in AVERAGING:
+    if subject.action in AVERAGING:
         headline = "ask_orders"
-    elif facts.action in ONE_WILL_DO:
+    elif subject.action in ONE_WILL_DO:
         headline = "order_enough"
-    line = say(
-        "stands", words, orders=orders, share=number(stands.value, ".0%"), inside=inside(stands)
-    )
-    right = row_of(findings, facts, "protocol_accuracy", STANDS)
+    share = number(same.value, ".0%")
+    line = say("stands", words, orders=orders, share=share, inside=inside(same))
+    right = row_of(findings, subject, "protocol_accuracy", STANDS)
     if right is not None and math.isfinite(right.value):
         line += say("stands_right", words, share=number(right.value, ".0%"), inside=inside(right))
     return say(headline, words, orders=orders), line
 
 
-def _majority(findings: Findings, facts: Facts) -> Question | None:
-    """As ``_remedy``, of how often the commonest winner is the gold one; None where no winner is
-    named.
-    """
-    gain = row_of(findings, facts, "gain_accuracy", MAJORITY)
-    made, default = (
-        row_of(findings, facts, "protocol_accuracy", protocol) for protocol in (MAJORITY, DEFAULT)
-    )
+def _majority(findings: Findings, subject: Subject) -> Question | None:
+    """Compare the commonest winner over all orders with one call; None where no winner is named."""
+    gain = row_of(findings, subject, "gain_accuracy", MAJORITY)
+    made = row_of(findings, subject, "protocol_accuracy", MAJORITY)
+    default = row_of(findings, subject, "protocol_accuracy", DEFAULT)
     if gain is None or made is None or default is None:
         return None
-    (low, high), smallest = gain.interval, 100 * findings.reading.smallest.share
-    effect = low > 0 and facts.gate_open
-    word = EQUIVALENT if high < smallest else EFFECT if effect else UNDECIDED
+    smallest = 100 * findings.reading.smallest.share
+    shown = gain.interval[0] > 0 and subject.gate_open
+    word = _word_of_gain(gain, smallest, shown=shown)
     fields = {
         "share": number(made.value, ".0%"),
         "default": number(default.value, ".0%"),
         "inside": inside(gain),
         "limit": f"{smallest:g}",
-        "open": "" if facts.gate_open else say("order_open", WORDS),
+        "open": "" if subject.gate_open else say("order_open", WORDS),
     }
-    return Question(
-        HELPS[word],
-        "The commonest winner over all orders",
-        say(f"gold_{word}", WORDS, **fields),
-        word,
-    )
+    title = "The commonest winner over all orders"
+    return Question(HELPS[word], title, say(f"gold_{word}", WORDS, **fields), word)
 
 
-def _remedy(findings: Findings, facts: Facts, protocol: str) -> Question | None:
-    """Helps: the interval is above 0, behind the gate. No: it ends below the smallest effect. Else
-    undecided.
+def _word_of_gain(gain: Row, smallest: float, *, shown: bool) -> str:
+    """Return the word for a gain. A loss is no gain: the low end counts as 0 at least."""
+    low, high = gain.interval
+    return word_of(max(low, 0.0) if math.isfinite(high) else low, high, smallest, shown=shown)
 
-    No badge speaks against the advice: averaging orders is what the advice is about, so it is
-    measured as the distance from the mean over all orders, and a word that would contradict the
-    advice gives way to the number alone.
+
+# ---------------------------------------------------------------- remedies
+def _remedy(findings: Findings, subject: Subject, protocol: str) -> Question | None:
+    """Say what a remedy gains at equal calls; None where it was not measured.
+
+    Helps: the interval is above 0, behind the gate. No: it ends below the smallest effect. No badge
+    speaks against the advice. Averaging orders is what the advice is about, so it is measured as
+    the distance from the mean over all orders, and a word that would contradict the advice gives
+    way to the number alone.
     """
-    row = row_of(findings, facts, "gain_pearson", protocol)
-    by_r = protocol != AVERAGE and row is not None and math.isfinite(row.interval[0])
-    if not by_r:
-        instead = CORRECTED if protocol == BEYOND else AVERAGE
-        row = row_of(findings, facts, "gain", protocol) or row_of(findings, facts, "gain", instead)
-    if row is None or (protocol == FORMS and row.of["protocol"] != FORMS):
+    row, by_r = _gain(findings, subject, protocol)
+    if row is None:
         return None
-    low, high = row.interval
-    smallest = findings.reading.smallest.r if by_r else smallest_mean(findings, row.condition)
-    forms = protocol == FORMS
-    averages = protocol == AVERAGE and facts.action in AVERAGING
-    # Any change of the prompt changes scores: then averaging changed prompts helps, whatever the
-    # order does.
-    behind = _forms_matter(findings, facts) if forms else facts.gate_open or averages
-    fields = {
-        **row_numbers(row, smallest),
+    limits = findings.reading.smallest
+    smallest = limits.r if by_r else findings.smallest_mean(row.condition)
+    averages = protocol == AVERAGE and subject.action in AVERAGING
+    if protocol == FORMS:
+        # Any change of the prompt changes scores: then averaging changed prompts helps, whatever
+        # the order does.
+        behind, shut = _forms_matter(findings, subject), "form_open"
+    else:
+        behind, shut = subject.gate_open or averages, "order_open"
+    word, key = _word_of_remedy(
+        row, smallest, subject, protocol, averages=averages, behind=behind, by_r=by_r
+    )
+    fields = row_numbers(row, smallest) | {
         "over": say("beyond", WORDS) if protocol == BEYOND else "",
         "what": say("r" if by_r else "distance", WORDS),
         "sign": "worse" if row.value < 0 else "better",
-        "open": "" if behind else say("form_open" if forms else "order_open", WORDS),
-        "units": str(facts.units),
+        "open": "" if behind else say(shut, WORDS),
+        "units": str(subject.units),
         "calls": count(int(row.counts.get("calls", 1)), "call"),
     }
-    word, key = UNDECIDED, "undecided"
-    surely = low > 0 and behind
-    if not math.isfinite(low):
-        key = "few_for_best" if row.why == "few_for_best_order" else ""
-    elif averages:
-        if surely:
-            word, key = EFFECT, "nearer"
-    elif high < smallest:
-        word = key = EQUIVALENT
-    elif surely and protocol == AVERAGE and facts.action in ONE_WILL_DO:
-        key = "undecided"
-    elif surely:
-        word, key = EFFECT, "rises" if by_r else "nearer"
     sentence = say(key, WORDS, **fields) if key else reason(row)
     if protocol == AVERAGE:
-        sentence += _gain_of_r(findings, facts)
+        sentence += _gain_of_r(findings, subject)
     return Question(HELPS[word], REMEDIES[protocol], sentence, word)
 
 
-def _gain_of_r(findings: Findings, facts: Facts) -> str:
-    """What averaging orders does to r with the ratings, where there are any: a number beside the
-    word.
+def _gain(findings: Findings, subject: Subject, protocol: str) -> tuple[Row | None, bool]:
+    """Return (the row of what a remedy gains, whether it is in r with the ratings).
+
+    Without ratings, and for averaging orders, it is the gain in points. A remedy that was not
+    measured by itself has the gain of the one it is made of.
     """
-    row = row_of(findings, facts, "gain_pearson", AVERAGE)
+    by_ratings = row_of(findings, subject, "gain_pearson", protocol)
+    if protocol != AVERAGE and by_ratings is not None and math.isfinite(by_ratings.interval[0]):
+        return by_ratings, True
+    row = row_of(findings, subject, "gain", protocol)
+    if row is None and protocol != FORMS:
+        row = row_of(findings, subject, "gain", CORRECTED if protocol == BEYOND else AVERAGE)
+    return row, False
+
+
+def _word_of_remedy(
+    row: Row,
+    smallest: float,
+    subject: Subject,
+    protocol: str,
+    *,
+    averages: bool,
+    behind: bool,
+    by_r: bool,
+) -> tuple[str, str]:
+    """Return (the word, the key of its sentence; empty where the row's reason is said)."""
+    if not math.isfinite(row.interval[0]):
+        return UNDECIDED, "few_for_best" if row.why == "few_for_best_order" else ""
+    surely = row.interval[0] > 0 and behind
+    if averages:
+        return (EFFECT, "nearer") if surely else (UNDECIDED, "undecided")
+    word = _word_of_gain(row, smallest, shown=surely)
+    if word == EQUIVALENT:
+        return word, word
+    if word == EFFECT and not (protocol == AVERAGE and subject.action in ONE_WILL_DO):
+        return word, "rises" if by_r else "nearer"
+    return UNDECIDED, "undecided"
+
+
+def _gain_of_r(findings: Findings, subject: Subject) -> str:
+    """Say what averaging orders does to r with the ratings; empty where there are none."""
+    row = row_of(findings, subject, "gain_pearson", AVERAGE)
     if row is None or not math.isfinite(row.interval[0]):
         return ""
     return say(
@@ -270,31 +306,11 @@ def _gain_of_r(findings: Findings, facts: Facts) -> str:
     )
 
 
-def _forms_matter(findings: Findings, facts: Facts) -> bool:
-    """Does any form change scores, by its gate (Bonferroni over forms)?"""
+def _forms_matter(findings: Findings, subject: Subject) -> bool:
+    """Return whether any form of the prompt changes scores, by its gate (Bonferroni)."""
     gates = [
-        form.gate for form in variants_of(findings, facts.condition) if math.isfinite(form.gate)
+        variant.gate
+        for variant in subjects_of_variants(findings, subject.condition)
+        if math.isfinite(variant.gate)
     ]
     return bool(gates) and min(gates) * len(gates) <= ALPHA
-
-
-def protocol_forest(findings: Findings, facts: Facts) -> Picture | None:
-    """Of pairs and lists: how often the gold winner is chosen, by protocol."""
-    rows = findings.select("protocol_accuracy", condition=facts.condition)
-    return forest_of([mark(row, row.of["protocol"]) for row in rows], say("chosen", ("people",)))
-
-
-def calls_curve(findings: Findings, facts: Facts) -> Picture | None:
-    """Dependability against calls an item, in different orders and in one; dotted: 0.9."""
-    row = row_of(findings, facts, "calls_needed")
-    drawn = (
-        None if row is None else generic(TOPICS["reliability"].charts[0], findings, row.condition)
-    )
-    if drawn is None or drawn.kind != "curves":
-        return None
-    curves = tuple(
-        replace(curve, name=f"in {curve.name or 'different orders'}") for curve in drawn.series
-    )
-    return replace(
-        drawn, series=curves, axes=("Calls per item", "Dependability of the mean"), target=0.9
-    )

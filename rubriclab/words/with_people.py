@@ -1,282 +1,293 @@
-"""A judge's rows about people in; how it compares with another person out: a sentence, three
-questions, one picture.
+"""Say how a judge compares with another person: a sentence and three questions.
 
-Of pairs and lists: how often it chooses the winner that people (or the data) name, and where that
-one stood.
-
-A word beside a question is said from that row's 95% interval alone; an unfinished run has none.
+For pairs and lists: how often it chooses the winner that people (or the data) name, by that
+winner's position. Each word comes from one row's 95% interval alone, and an unfinished run has
+none.
 """
 
 import math
 from dataclasses import replace
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.figures.marks import Picture
-from rubriclab.figures.pictures import forest_of, mark, smallest_mean
+from rubriclab.core.verdict import word_of
 from rubriclab.measures.alt_test import PASSES, SINGLE
 from rubriclab.model.data import INTENDED
 from rubriclab.model.text import count, shorten
-from rubriclab.words.answer import BADGES, Answer, Question
-from rubriclab.words.facts import CHOICES, EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, every_facts
+from rubriclab.words.answer import BADGES, MOST_NAME, Answer, Question
 from rubriclab.words.phrases import NBSP, caution_text, inside, number, reason, row_numbers, say
+from rubriclab.words.subject import (
+    CHOICES,
+    EFFECT,
+    EQUIVALENT,
+    PEOPLE,
+    UNDECIDED,
+    Subject,
+    subjects_of_orders,
+)
 
 GOOD, POOR = "good", "poor"
-"""What a word says of the judge, beside UNDECIDED: “Yes” is good news of one question and bad news
-of another.
+"""What a word says of the judge, if it is not undecided: “Yes” to one question is good news, and to
+another it is bad news.
 """
 SAID = {"one_rater", "constant_passes"}
-"""Cautions that line and questions say."""
+"""Cautions that the line and the questions say already."""
 WORDS = ("people",)
-WINNERS = ("accuracy", "gold_accuracy", "accuracy_all_orders")
-"""Of pairs and lists: their measures, as a picture has them."""
-WHERE = {"accuracy": "all calls", "accuracy_all_orders": "in every order"}
 
 
 def has_people(findings: Findings, condition: int) -> bool:
-    """Has any item of a condition a rating, or a winner that is named?"""
+    """Return whether any item of a condition has a rating, or a winner that is named."""
     rated = any("against" not in row.of for row in findings.select("pearson", condition=condition))
     return rated or bool(findings.select("accuracy", condition=condition))
 
 
 def intended_levels(findings: Findings, condition: int) -> bool:
-    """Are the only ratings of a condition's items the levels that the sample's author aimed at?"""
+    """Return whether the only ratings are the levels that the sample's author aimed at."""
     arm = findings.judgments.arms[condition]
     given = arm.run.items["ratings"].iloc[arm.item_code]
     return {rater for ratings in given for rater in ratings or {}} == {INTENDED}
 
 
 def people_answers(findings: Findings) -> list[Answer]:
-    """Of every judge, on each data set that people rated."""
-    every = (facts for facts in every_facts(findings) if has_people(findings, facts.condition))
-    return [people_answer(findings, facts) for facts in every]
+    """Return the answer about each setting that people rated."""
+    return [
+        people_answer(findings, subject)
+        for subject in subjects_of_orders(findings)
+        if has_people(findings, subject.condition)
+    ]
 
 
-def people_answer(findings: Findings, facts: Facts) -> Answer:
-    """How the judge compares with people, on the items that both know."""
-    judge, smallest = shorten(facts.judge, 100), findings.reading.smallest.r
-    cautions = [
+def people_answer(findings: Findings, subject: Subject) -> Answer:
+    """Return how the judge compares with people, on the items that both know."""
+    judge, smallest = shorten(subject.judge, MOST_NAME), findings.reading.smallest.r
+    intended, chooses = intended_levels(findings, subject.condition), subject.reorder in CHOICES
+    if chooses:
+        line, strong = _line_of_winners(findings, subject, intended=intended)
+    elif intended:
+        line, strong = _line_of_levels(findings, subject)
+    else:
+        line, strong = _line(findings, subject)
+    answer = Answer(
+        judge,
+        subject.condition,
+        "",
+        line,
+        strong,
+        about=subject.about,
+        simulated=subject.simulated,
+    )
+    if intended or chooses:
+        key = "intended" if intended else "winners"
+        return replace(answer, headline=say(key, WORDS, judge=judge))
+    answer = replace(answer, cautions=_cautions(findings, subject))
+    if not subject.finished:
+        return replace(answer, headline=say("early", WORDS, judge=judge))
+    key = _headline(_row(findings, subject, "kappa_difference"), smallest)
+    questions = (
+        _beyond_chance(findings, subject),
+        _stricter(findings, subject),
+        _replace(findings, subject),
+    )
+    headline = say(key, WORDS, judge=judge, smallest=f"{smallest:g}")
+    return replace(answer, headline=headline, questions=questions)
+
+
+def _cautions(findings: Findings, subject: Subject) -> tuple[str, ...]:
+    """Return the cautions about people that nothing else says, each once."""
+    sentences = [
         caution_text(caution)
         for caution in findings.cautions
-        if caution.condition == facts.condition
+        if caution.condition == subject.condition
         and caution.topic in PEOPLE
         and caution.kind not in SAID
     ]
-    intended = intended_levels(findings, facts.condition)
-    whom, chooses = "_intended" if intended else "", facts.reorder in CHOICES
-    line, strong = (_line_of_winners if chooses else _line)(findings, facts, whom)
-    answer = Answer(
-        judge, facts.condition, "", line, strong, about=facts.about, simulated=facts.simulated
-    )
-    if intended or chooses:
-        return replace(
-            answer, headline=say("intended" if intended else "winners", WORDS, judge=judge)
-        )
-    answer = replace(answer, cautions=tuple(dict.fromkeys(cautions)))
-    if not facts.finished:
-        return replace(answer, headline=say("early", WORDS, judge=judge))
-    gap = _row(findings, facts, "kappa_difference")
-    key = _decided(gap, smallest)
-    if gap is not None and key == EFFECT:
-        key = "more" if gap.value > 0 else "fewer"
-    elif gap is not None and gap.interval[0] > -smallest:
-        key = "at_least" if key == UNDECIDED else key
-    questions = (
-        _beyond_chance(findings, facts),
-        _stricter(findings, facts),
-        _replace(findings, facts),
-    )
-    return replace(
-        answer, headline=say(key, WORDS, judge=judge, smallest=f"{smallest:g}"), questions=questions
-    )
+    return tuple(dict.fromkeys(sentences))
 
 
-def _row(findings: Findings, facts: Facts, measure: str, **of: str) -> Row | None:
-    rows = findings.select(measure, condition=facts.condition)
-    return next((row for row in rows if dict(row.of) == of), None)
+def _headline(gap: Row | None, smallest: float) -> str:
+    """Return which headline says how one call agrees with people, compared with a person.
 
-
-def _decided(row: Row | None, smallest: float) -> str:
-    """Inside the smallest effect, away from 0, or neither."""
-    low, high = row.interval if row is not None else (math.nan, math.nan)
-    if -smallest < low and high < smallest:
-        return EQUIVALENT
-    return EFFECT if low > 0 or high < 0 else UNDECIDED
-
-
-def _line(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
-    """(line below the headline, its bold part): one call beside one person, each against the same
-    other raters.
+    ``gap``: the row of the judge's kappa - a person's.
     """
-    mean, person = (_row(findings, facts, measure) for measure in ("pearson", "people_pearson"))
+    word = _word(gap, smallest)
+    if gap is None:
+        return word
+    if word == EFFECT:
+        return "more" if gap.value > 0 else "fewer"
+    if word == UNDECIDED and gap.interval[0] > -smallest:
+        return "at_least"
+    return word
+
+
+def _row(findings: Findings, subject: Subject, measure: str, **of: str) -> Row | None:
+    """Return the row of a measure that is about exactly ``of``, None where there is none."""
+    for row in findings.select(measure, condition=subject.condition):
+        if dict(row.of) == of:
+            return row
+    return None
+
+
+def _word(row: Row | None, smallest: float) -> str:
+    """Return the word for a difference from people: its own interval decides."""
+    if row is None:
+        return UNDECIDED
+    low, high = row.interval
+    return word_of(low, high, smallest, shown=low > 0 or high < 0)
+
+
+# ---------------------------------------------------------------- the line below the headline
+def _line(findings: Findings, subject: Subject) -> tuple[str, str]:
+    """Return (line, its bold part): one call and one person, each against the same other raters."""
+    mean = _row(findings, subject, "pearson")
     if mean is None or not math.isfinite(mean.value):
         return reason(mean), ""
-    if whom:
-        strong = f"r{NBSP}={NBSP}{number(mean.value)}"
-        return say(f"line{whom}", WORDS, strong=strong, **row_numbers(mean)), strong
-    single = _row(findings, facts, "call_pearson")
-    key = "line"
-    if single is None or not math.isfinite(single.value):
-        single = next(
-            iter(findings.select("budget_pearson", condition=facts.condition, calls=1)), None
-        )
-        key = "line_alone"
-    if single is None or not math.isfinite(single.value):
-        single, key = mean, "line_mean"
-    if person is None:
-        another = say("no_other", WORDS)
-    elif key == "line":
-        another = say("person", WORDS, person=number(person.value))
-    else:
-        another = reason(person)
-    arm = findings.judgments.arms[facts.condition]
+    single, key = _one_call(findings, subject, mean)
+    arm = findings.judgments.arms[subject.condition]
     calls = round(len(arm.call) / max(arm.items, 1))
-    strong = f"r{NBSP}={NBSP}{number(single.value)}"
     several = ""
     if calls > 1 and key != "line_mean":
         several = say("mean_of_calls", WORDS, calls=str(calls), mean=number(mean.value))
+    strong = f"r{NBSP}={NBSP}{number(single.value)}"
+    another = _another_person(findings, subject, compared=key == "line")
     line = say(key, WORDS, strong=strong, another=another, **row_numbers(single))
     return line + several, strong
 
 
-def _line_of_winners(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
-    """(line below the headline, its bold part) of pairs and lists."""
-    right, every = (
-        _row(findings, facts, measure) for measure in ("accuracy", "accuracy_all_orders")
-    )
+def _one_call(findings: Findings, subject: Subject, mean: Row) -> tuple[Row, str]:
+    """Return (the row of r of one call, the key of its line); of the mean where one call has none.
+
+    With several raters one call is compared with the others, as a person is; else with all ratings.
+    """
+    against_others = _row(findings, subject, "call_pearson")
+    if against_others is not None and math.isfinite(against_others.value):
+        return against_others, "line"
+    for row in findings.select("budget_pearson", condition=subject.condition, calls=1)[:1]:
+        if math.isfinite(row.value):
+            return row, "line_alone"
+    return mean, "line_mean"
+
+
+def _another_person(findings: Findings, subject: Subject, *, compared: bool) -> str:
+    """Say how one person correlates with the others, or why that is not known."""
+    person = _row(findings, subject, "people_pearson")
+    if person is None:
+        return say("no_other", WORDS)
+    if compared:
+        return say("person", WORDS, person=number(person.value))
+    return reason(person)
+
+
+def _line_of_levels(findings: Findings, subject: Subject) -> tuple[str, str]:
+    """Return (line, its bold part) about the levels that the sample's author aimed at."""
+    mean = _row(findings, subject, "pearson")
+    if mean is None or not math.isfinite(mean.value):
+        return reason(mean), ""
+    strong = f"r{NBSP}={NBSP}{number(mean.value)}"
+    return say("line_intended", WORDS, strong=strong, **row_numbers(mean)), strong
+
+
+def _line_of_winners(findings: Findings, subject: Subject, *, intended: bool) -> tuple[str, str]:
+    """Return (line, its bold part) of pairs and lists: how often the named winner is chosen."""
+    right = _row(findings, subject, "accuracy")
+    every = _row(findings, subject, "accuracy_all_orders")
     if right is None or not math.isfinite(right.value):
         return reason(right), ""
-    strong = number(right.value, ".0%")
     shares = [
         say("where", WORDS, share=number(row.value, ".0%"), position=str(row.of["position"]))
-        for row in findings.select("gold_accuracy", condition=facts.condition)
+        for row in findings.select("gold_accuracy", condition=subject.condition)
     ]
-    always = (
-        say("every_order", WORDS, share=number(every.value, ".0%")) if every is not None else ""
-    )
-    calls = count(int(right.counts["n"]), "call")
-    where = ", ".join(shares)
-    line = say(
-        f"line_winners{whom}",
-        WORDS,
-        strong=strong,
-        calls=calls,
-        inside=inside(right),
-        where=where,
-        always=always,
-    )
-    return line, strong
+    always = ""
+    if every is not None:
+        always = say("every_order", WORDS, share=number(every.value, ".0%"))
+    strong = number(right.value, ".0%")
+    fields = {
+        "strong": strong,
+        "calls": count(int(right.counts["n"]), "call"),
+        "inside": inside(right),
+        "where": ", ".join(shares),
+        "always": always,
+    }
+    key = "line_winners_intended" if intended else "line_winners"
+    return say(key, WORDS, **fields), strong
 
 
-def _asked(question: str, word: str, key: str = "", sentence: str = "", **fields: str) -> Question:
-    """A question with its badge; ``sentence``: in place of that of its ``key``."""
-    good = (word == EFFECT) != (question == "stricter")
-    said = say(f"{question}_{key}", WORDS, **fields) if key else sentence
-    verdict = UNDECIDED if word == UNDECIDED else GOOD if good else POOR
-    return Question(BADGES[word], say(f"{question}_title", WORDS), said, verdict)
+# ---------------------------------------------------------------- the three questions
+def _asked(question: str, word: str, sentence: str) -> Question:
+    """Return a question with its badge and whether that is good news of the judge."""
+    verdict = UNDECIDED
+    if word != UNDECIDED:
+        # Being stricter or milder than people is the one question to which Yes is bad news.
+        good = word == EQUIVALENT if question == "stricter" else word == EFFECT
+        verdict = GOOD if good else POOR
+    return Question(BADGES[word], say(f"{question}_title", WORDS), sentence, verdict)
 
 
-def _beyond_chance(findings: Findings, facts: Facts) -> Question:
-    kappa, people = (
-        _row(findings, facts, "kappa_quadratic", side=side) for side in ("single", "people")
-    )
+def _beyond_chance(findings: Findings, subject: Subject) -> Question:
+    """Ask whether the judge agrees with people beyond chance, however little beyond it."""
+    kappa = _row(findings, subject, "kappa_quadratic", side="single")
     if kappa is None or not math.isfinite(kappa.value):
-        return _asked("chance", UNDECIDED, sentence=reason(kappa))
-    (low, high), smallest = kappa.interval, findings.reading.smallest.r
-    word = EFFECT if low > 0 else EQUIVALENT if high < smallest else UNDECIDED
-    among = people is not None and math.isfinite(people.value)
-    gap = _row(findings, facts, "kappa_difference")
-    apart = (
-        say("gap", WORDS, value=number(gap.value, "+.2f"), inside=inside(gap))
-        if gap and inside(gap)
-        else ""
-    )
-    beside = (
-        say("among", WORDS, people=number(people.value), gap=apart)
-        if among and people is not None
-        else ""
-    )
-    return _asked(
-        "chance",
-        word,
-        "said",
+        return _asked("chance", UNDECIDED, reason(kappa))
+    low, high = kappa.interval
+    smallest = findings.reading.smallest.r
+    # Agreement below chance is no agreement: it counts as none. Any agreement above it is a Yes.
+    word: str = EFFECT if low > 0 else word_of(0.0, high, smallest, shown=False)
+    said = say(
+        "chance_said",
+        WORDS,
         kappa=number(kappa.value),
-        beside=beside,
+        beside=_among_people(findings, subject),
         **row_numbers(kappa, smallest),
     )
+    return _asked("chance", word, said)
 
 
-def _stricter(findings: Findings, facts: Facts) -> Question:
-    row, smallest = (
-        _row(findings, facts, "mean_difference"),
-        smallest_mean(findings, facts.condition),
-    )
+def _among_people(findings: Findings, subject: Subject) -> str:
+    """Say how people agree among themselves and the difference; empty where it is not known."""
+    people = _row(findings, subject, "kappa_quadratic", side="people")
+    if people is None or not math.isfinite(people.value):
+        return ""
+    gap, apart = _row(findings, subject, "kappa_difference"), ""
+    if gap is not None and inside(gap):
+        apart = say("gap", WORDS, value=number(gap.value, "+.2f"), inside=inside(gap))
+    return say("among", WORDS, people=number(people.value), gap=apart)
+
+
+def _stricter(findings: Findings, subject: Subject) -> Question:
+    """Ask whether the judge scores lower or higher than people on average."""
+    row = _row(findings, subject, "mean_difference")
     if row is None or not math.isfinite(row.value):
-        return _asked("stricter", UNDECIDED, sentence=reason(row))
-    word, way = _decided(row, smallest), "higher" if row.value > 0 else "lower"
-    return _asked("stricter", word, word, way=way, **row_numbers(row, smallest))
+        return _asked("stricter", UNDECIDED, reason(row))
+    smallest = findings.smallest_mean(subject.condition)
+    word, way = _word(row, smallest), "higher" if row.value > 0 else "lower"
+    said = say(f"stricter_{word}", WORDS, way=way, **row_numbers(row, smallest))
+    return _asked("stricter", word, said)
 
 
-def _replace(findings: Findings, facts: Facts) -> Question:
-    """No only where the judge surely is as near as a rater on fewer than half of the answers."""
-    rate, near = (
-        _row(findings, facts, measure, protocol=SINGLE)
-        for measure in ("alt_winning_rate", "alt_advantage")
-    )
+def _replace(findings: Findings, subject: Subject) -> Question:
+    """Ask whether the judge may replace a rater (the alternative annotator test).
+
+    No only where the judge surely is as near as a rater on fewer than half of the answers.
+    """
+    rate = _row(findings, subject, "alt_winning_rate", protocol=SINGLE)
+    near = _row(findings, subject, "alt_advantage", protocol=SINGLE)
     if rate is None or near is None or not math.isfinite(rate.value):
-        return _asked("replace", UNDECIDED, "needs")
-    raters = int(rate.counts["n"])
-    allowance = say("allowance", WORDS, share=f"{100 * rate.counts['epsilon']:.3g}")
+        return _asked("replace", UNDECIDED, say("replace_needs", WORDS))
+    raters, epsilon = int(rate.counts["n"]), rate.counts["epsilon"]
+    allowance = say("no_allowance", WORDS)
+    if epsilon > 0:
+        allowance = say("allowance", WORDS, share=f"{100 * epsilon:.3g}")
     fields = {
         "wins": str(round(rate.value * raters)),
         "raters": count(raters, "rater"),
-        "allowance": allowance if rate.counts["epsilon"] > 0 else say("no_allowance", WORDS),
+        "allowance": allowance,
     }
-    if any(
-        c.kind == "constant_passes" and c.condition == facts.condition for c in findings.cautions
-    ):
-        return _asked("replace", UNDECIDED, "constant", **fields)
-    word = (
-        EFFECT if rate.value >= PASSES else EQUIVALENT if near.interval[1] < PASSES else UNDECIDED
+    constant = any(
+        caution.kind == "constant_passes" and caution.condition == subject.condition
+        for caution in findings.cautions
     )
-    return _asked("replace", word, "said", **fields)
-
-
-def reach_forest(findings: Findings, facts: Facts) -> Picture | None:
-    """r with people of one call and of all calls, of each ordering strategy; and what one call and
-    one person reach against the same other raters.
-
-    Of pairs and lists: how often the named winner is chosen, by its position, and in every order.
-    """
-    if facts.reorder in CHOICES:
-        rows = [
-            row
-            for measure in WINNERS
-            for row in findings.select(measure, condition=facts.condition)
-        ]
-        shown = [
-            mark(
-                row,
-                f"at position {row.of['position']}" if "position" in row.of else WHERE[row.measure],
-            )
-            for row in rows
-            if "order" not in row.of
-        ]
-        return forest_of(shown, say("chosen", WORDS))
-    own = findings.conditions[facts.condition].setting
-    labelled: list[tuple[str, Row | None]] = []
-    for code, condition in enumerate(findings.conditions):
-        if condition.setting == own:
-            strategy, arm = shorten(condition.strategy, 24), findings.judgments.arms[code]
-            calls = round(len(arm.call) / max(arm.items, 1))
-            single = next(iter(findings.select("budget_pearson", condition=code, calls=1)), None)
-            every = next(
-                (row for row in findings.select("pearson", condition=code) if not row.of), None
-            )
-            labelled.append((f"{strategy}, 1 call", single))
-            labelled.append((f"{strategy}, {count(calls, 'call')}", every if calls > 1 else None))
-    labelled.append(("1 call against others", _row(findings, facts, "call_pearson")))
-    labelled.append(("one person", _row(findings, facts, "people_pearson")))
-    whom = "the intended levels" if intended_levels(findings, facts.condition) else "people's mean"
-    return forest_of(
-        [mark(row, label) for label, row in labelled if row is not None], f"Pearson's r with {whom}"
-    )
+    if constant:
+        return _asked("replace", UNDECIDED, say("replace_constant", WORDS, **fields))
+    # The advantage is a share: No where it surely stays below the share that is needed.
+    word: str = word_of(0.0, near.interval[1], PASSES, shown=False)
+    if rate.value >= PASSES:
+        word = EFFECT
+    return _asked("replace", word, say("replace_said", WORDS, **fields))

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from rubriclab.app import state
 from rubriclab.exports.report import drawings_of, svg_of
 from rubriclab.runs.loading import plan_of_file
-from rubriclab.words.facts import every_facts
+from rubriclab.words.subject import subjects_of_orders
 from tests.app.conftest import HOSTILE, Lab, healthy, kept, pressed, texts
 from tests.app.test_setup import uploaded
 from tests.words import made
@@ -116,7 +116,7 @@ def test_tables_and_figures_for_a_paper(lab: Lab) -> None:
     widths = {len(re.split(r"(?<!\\)\|", line)) for line in lines if line.startswith("|")}
     assert widths == {2 + len(table.heads) + len(table.columns)}
     findings = state.findings(run)
-    svg = svg_of(drawings_of(findings, every_facts(findings)[0])[0][1])
+    svg = svg_of(drawings_of(findings, subjects_of_orders(findings)[0])[0][1])
     assert svg.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
     assert "<img" not in svg
 

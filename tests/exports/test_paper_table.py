@@ -11,10 +11,11 @@ import pytest
 
 from rubriclab.core.estimate import plain
 from rubriclab.core.topic import Row
-from rubriclab.exports.paper_table import OPEN, SMALL, VOID, axes_of, numbers_of, paper_table
+from rubriclab.exports.paper_table import paper_table
 from rubriclab.model.judgment import Condition
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import LabError
+from rubriclab.words.paper_grid import OPEN, SMALL, VOID, axes_of, numbers_of
 from tests.words import made
 
 

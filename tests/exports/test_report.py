@@ -16,8 +16,8 @@ from rubriclab.figures.charts import draw
 from rubriclab.figures.pictures import main_picture, share_bars, winner_classes, winner_stacks
 from rubriclab.model.text import LabError
 from rubriclab.words.answer import answers
-from rubriclab.words.facts import facts_of
 from rubriclab.words.phrases import NBSP
+from rubriclab.words.subject import subject_of
 from tests.tables import comparisons, findings, responses
 from tests.words import made
 
@@ -148,7 +148,7 @@ def test_lists_have_a_class_for_other_changes() -> None:
     table = comparisons([[1, 3, 2], [1, 1, 1], [3, 3, 3], [1, 2, 2]], orders)
     found = findings(table)
     assert winner_classes(found.judgments.arms[0]).tolist() == [0, 1, 2, 3]
-    shown = main_picture(found, facts_of(found))
+    shown = main_picture(found, subject_of(found))
     assert shown.picture is not None
     assert shown.picture.kind == "stacks"
     assert shown.picture.levels[-1] == "other changes"
@@ -157,7 +157,7 @@ def test_lists_have_a_class_for_other_changes() -> None:
 
 def test_shares_of_sides_are_the_verdicts_own() -> None:
     found = findings(pairs(30, 10))
-    picture, row = share_bars(found, facts_of(found)), found.select("favours_positions")[0]
+    picture, row = share_bars(found, subject_of(found)), found.select("favours_positions")[0]
     assert picture is not None
     assert [point.value for point in picture.points] == row.counts["shares"]
     low, high = row.counts["intervals"][0]
@@ -186,7 +186,7 @@ def test_answers_in_one_call_have_a_curve_in_points_and_alone_nothing_is_asked()
         f"At position 1 answers score 0.67{NBSP}points higher than the"
     )
     assert (alone.questions, alone.advice) == ((), "")
-    picture = main_picture(found, facts_of(found)).picture
+    picture = main_picture(found, subject_of(found)).picture
     assert picture.kind == "curves"
     assert [round(point.value, 2) for point in picture.series[0].points] == [0.67, -0.33, -0.33]
     assert draw(picture).data[0].error_y.visible is not False

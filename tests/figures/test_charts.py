@@ -20,7 +20,7 @@ from rubriclab.figures.pictures import (
 )
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import LabError
-from rubriclab.words.facts import facts_of
+from rubriclab.words.subject import subject_of
 from tests.words import made
 
 HOSTILE = '<img src=x onerror=alert(1)>&"\u202e'
@@ -32,7 +32,7 @@ def findings() -> object:
 
 
 def test_bars_are_orange_only_where_the_band_decides(findings: made.Findings) -> None:
-    picture = share_bars(findings, facts_of(findings))
+    picture = share_bars(findings, subject_of(findings))
     outside = set(findings.select("favours_positions")[0].counts["outside"])
     assert [point.decided for point in picture.points] == [p in outside for p in range(3)]
     assert picture.points[0].decided
@@ -47,7 +47,7 @@ def test_bars_are_orange_only_where_the_band_decides(findings: made.Findings) ->
 
 def test_where_a_share_has_no_interval_no_whisker_stands() -> None:
     findings = made.findings(made.options_table({"j": made.mostly_first}, items=12, prompts=4))
-    picture = share_bars(findings, facts_of(findings))
+    picture = share_bars(findings, subject_of(findings))
     assert not picture.points[0].has_interval
     assert draw(picture).data[0].error_y.visible is False
     assert "without intervals" in picture.alt
@@ -77,7 +77,7 @@ def test_a_score_that_was_never_given_is_a_dash() -> None:
 
 
 def test_slopes_show_the_number_that_stands_beside_them(findings: made.Findings) -> None:
-    facts = facts_of(findings)
+    facts = subject_of(findings)
     picture = score_slopes(findings, facts)
     row = findings.select("turn" if facts.by_turn else "line")[0]
     assert picture.mean[1] - picture.mean[0] == pytest.approx(row.value, abs=1e-12)

@@ -13,16 +13,34 @@ import pytest
 
 from rubriclab.core.differences import differences, paired
 from rubriclab.core.estimate import Estimate
+from rubriclab.core.permutation import Gate
 from rubriclab.core.topic import Findings, Row
+from rubriclab.core.verdict import (
+    MeanVerdict,
+    PositionVerdict,
+    SingleVerdict,
+    Sized,
+    Verdict,
+    Verdicts,
+)
 from rubriclab.exports.report import method_lines, report_html
 from rubriclab.exports.terminal import findings_text
 from rubriclab.figures.pictures import main_picture, share_bars
+from rubriclab.figures.tab_pictures import difference_forest
 from rubriclab.model.judgment import Condition
 from rubriclab.words.answer import BADGES, TITLES, Answer, answers, compose, several_tests
 from rubriclab.words.answerable import answerable
-from rubriclab.words.contrasts import compare_answer, difference_forest
-from rubriclab.words.facts import IN_POINTS, MEASURE_OF, Facts, every_facts, facts_of, settings
+from rubriclab.words.contrasts import compare_answer
 from rubriclab.words.phrases import MINUS, NBSP
+from rubriclab.words.subject import (
+    IN_POINTS,
+    MEASURE_OF,
+    ByPosition,
+    Subject,
+    settings,
+    subject_of,
+    subjects_of_orders,
+)
 from tests.tables import NAMES, ORDERS, choose, criteria, findings, options
 from tests.words import made
 
@@ -32,64 +50,62 @@ MEAN_ENDS = {"effect": (0.30, 0.60), "equivalent": (0.0, 0.12), "undecided": (0.
 COMBINATIONS = list(itertools.product(WORDS, WORDS, WORDS, (0.001, 0.4)))
 
 
-def verdict_row(
-    word: str,
-    value: float,
-    low: float = math.nan,
-    high: float = math.nan,
-    smallest: float = 0.05,
-    *,
-    above_zero: bool = True,
-    why: str = "",
-    times: float = math.nan,
-) -> Row:
-    """A verdict row; ``times`` as many units would decide."""
-    counts = {
-        "above_zero": above_zero,
-        "units": 60,
-        "more_units": None if math.isnan(times) else 60 * (times - 1),
-    }
-    estimate = Estimate(value, np.zeros(0), np.zeros(0), why=why)
-    return Row(
-        "moves_mean", estimate, counts=counts, verdict=word, smallest=smallest, ends=(low, high)
-    )
+RECORDS = {"positions": PositionVerdict, "mean": MeanVerdict, "single": SingleVerdict}
 
 
-def verdict(word: str, question: str, reorder: str = "options", **more: Any) -> Row:
+def verdict(word: str, question: str, reorder: str = "options", **more: Any) -> Verdict:
+    """A verdict with ends that fit its word; ``times`` as many units would decide."""
     points = question == "mean" or (question == "positions" and reorder in IN_POINTS)
     low, high = (MEAN_ENDS if points else ENDS)[word]
+    times = more.pop("times", 2.5)
     parts = {
+        "word": word,
         "value": (low + high) / 2,
         "low": low,
         "high": high,
         "smallest": 0.25 if points else 0.05,
+        "above_zero": word == "effect",
+        "more_units": None if math.isnan(times) else int(60 * (times - 1)),
     }
-    return verdict_row(word, **{**parts, "above_zero": word == "effect", "times": 2.5, **more})
+    return RECORDS[question](**parts | more)
 
 
-def facts(
+def about(
     positions: str = "effect",
     mean: str = "effect",
     single: str = "effect",
     gate: float = 0.001,
     **more: Any,
-) -> Facts:
-    """Facts of 60 answers with these verdicts; ``more``: other fields, or single questions by their
-    names.
+) -> Subject:
+    """A subject of 60 answers with these verdicts.
+
+    ``more``: single verdicts as ``positions_verdict`` and so on; what the records hold (leans,
+    decided, line, turn, repeated, gap); other fields of the subject.
     """
     reorder = more.get("reorder", "options")
     there = TITLES["variant" if more.get("variant") else reorder]
     questions = {
-        name: more.pop(f"{name}_row", None) or verdict(word, name, reorder)
+        name: more.pop(f"{name}_verdict", None) or verdict(word, name, reorder)
         for name, word in zip(MEASURE_OF, (positions, mean, single), strict=True)
         if name in there
     }
+    questions = more.pop("questions", questions)
     large, small = (0.15, -0.05, -0.04, -0.03, -0.03), (0.01, -0.01, 0, 0, 0)
     if reorder == "pairs":
         large, small = (0.15, -0.15), (0.01, -0.01)
-    leans = more.get("leans") or (large if positions == "effect" else small)
-    even = 0.0 if reorder in IN_POINTS else 1 / len(leans)
-    base = Facts(
+    leans = more.pop("leans", large if positions == "effect" else small)
+    even = 0.0 if reorder in IN_POINTS or not leans else 1 / len(leans)
+    decided = more.pop("decided", (positions == "effect",))
+    line, turn = (Sized(more.pop(key, value), -1, 1) for key, value in CONTRASTS.items())
+    recorded = {"mean": {"contrasts": {"line": line, "turn": turn}}}
+    noise = "all" if more.pop("repeated", True) else "none"
+    recorded["single"] = {"flips": 0.44, "own_noise": 0.25, "noise": noise}
+    questions = {
+        name: replace(record, **recorded.get(name, {})) for name, record in questions.items()
+    }
+    gap = more.pop("gap", None)
+    units = more.get("units", 60)
+    base = Subject(
         judge="judge-7b",
         condition=0,
         scores=(1, 2, 3, 4, 5),
@@ -98,20 +114,20 @@ def facts(
         planned=1_200,
         items=60,
         units=60,
-        gate=gate,
-        questions=questions,
-        shares=tuple(even + lean for lean in leans),
-        expected=(even,) * len(leans),
-        leans=leans,
-        decided=tuple(positions == "effect" and p == 0 for p in range(len(leans))),
-        line=-0.45,
-        turn=0.1,
-        flips=0.44,
-        noise=0.25,
-        repeated=True,
+        verdicts=Verdicts(Gate(p=gate), questions, 1.0, 0, units, 60),
+        by_position=ByPosition(
+            shares=tuple(even + lean for lean in leans),
+            expected=(even,) * len(leans),
+            leans=tuple(leans),
+            outside=tuple(p for p, surely in enumerate(decided) if surely),
+        ),
+        gap=gap and Row("largest_gap", Estimate(gap[0], np.zeros(0), np.zeros(0)), ends=gap[1:]),
         typical=0.31,
     )
     return replace(base, **more)
+
+
+CONTRASTS = {"line": -0.45, "turn": 0.1}
 
 
 def sentences(answer: Answer) -> str:
@@ -126,7 +142,7 @@ def sentences(answer: Answer) -> str:
 def test_no_combination_contradicts_itself(
     positions: str, mean: str, single: str, gate: float, reorder: str
 ) -> None:
-    said = compose(facts(positions, mean, single, gate, reorder=reorder))
+    said = compose(about(positions, mean, single, gate, reorder=reorder))
     words = dict(zip(MEASURE_OF, (positions, mean, single), strict=True))
     words = {key: words[key] for key in words if key in TITLES[reorder]}
     assert [asked.badge for asked in said.questions] == [BADGES[word] for word in words.values()]
@@ -146,7 +162,7 @@ def test_no_combination_contradicts_itself(
     _says_what_its_badges_say(said, words)
     for key, asked in zip(words, said.questions, strict=True):
         _only_its_own_ends(
-            asked.sentence, facts(positions, mean, single, gate, reorder=reorder), key
+            asked.sentence, about(positions, mean, single, gate, reorder=reorder), key
         )
 
 
@@ -157,10 +173,10 @@ def test_no_combination_contradicts_itself(
 def test_no_combination_about_a_variant_contradicts_itself(
     mean: str, single: str, gate: float, shift: float
 ) -> None:
-    about = facts(
+    subject = about(
         "effect", mean, single, gate, variant="ids = letters", default="ids = arabic", shift=shift
     )
-    said = compose(about)
+    said = compose(subject)
     assert [asked.verdict for asked in said.questions] == [
         mean,
         single,
@@ -178,8 +194,8 @@ def test_no_combination_about_a_variant_contradicts_itself(
             f"ids = letters instead of ids = arabic: 0.45{NBSP}points "
         )
     _says_what_its_badges_say(said, {"mean": mean, "single": single})
-    for key, asked in zip(about.questions, said.questions, strict=True):
-        _only_its_own_ends(asked.sentence, about, key)
+    for key, asked in zip(subject.questions, said.questions, strict=True):
+        _only_its_own_ends(asked.sentence, subject, key)
 
 
 def _says_what_its_badges_say(said: Answer, words: dict[str, str]) -> None:
@@ -198,20 +214,20 @@ def _says_what_its_badges_say(said: Answer, words: dict[str, str]) -> None:
         assert never not in sentences(said)
 
 
-def _only_its_own_ends(sentence: str, about: Facts, question: str) -> None:
-    """Every interval in a question's sentence is the verdict row's own."""
-    row = about.questions[question]
-    points = question == "mean" or (question == "positions" and about.reorder in IN_POINTS)
-    low, high = (f"{end:.2f}" if points else f"{100 * end:.0f}" for end in row.interval)
+def _only_its_own_ends(sentence: str, subject: Subject, question: str) -> None:
+    """Every interval in a question's sentence is the verdict's own."""
+    ends = subject.questions[question].interval
+    points = question == "mean" or (question == "positions" and subject.reorder in IN_POINTS)
+    low, high = (f"{end:.2f}" if points else f"{100 * end:.0f}" for end in ends)
     for found in re.findall(rf"95% CI ([\d.{MINUS}]+) to ([\d.{MINUS}]+)", sentence):
         assert found == (low, high)
 
 
-def row(word: str, question: str, **more: Any) -> dict[str, Any]:
-    return {f"{question}_row": verdict(word, question, **more)}
+def own(word: str, question: str, **more: Any) -> dict[str, Any]:
+    return {f"{question}_verdict": verdict(word, question, **more)}
 
 
-SMALL = row("equivalent", "positions", above_zero=True, value=0.03, low=0.01, high=0.042)
+SMALL = own("equivalent", "positions", above_zero=True, value=0.03, low=0.01, high=0.042)
 SMALL |= {"leans": (0.03, -0.01, -0.01, -0.005, -0.005), "decided": (True, *(False,) * 4)}
 LAST = {"leans": (-0.05, -0.05, -0.02, -0.03, 0.15), "decided": (False,) * 4 + (True,)}
 THIRD = {"leans": (0.05, 0.05, -0.2, 0.05, 0.05), "decided": (False, False, True, False, False)}
@@ -250,7 +266,7 @@ OPEN = ("undecided", "undecided", "undecided", 0.4)
             {"gate": 0.4},
             "not decided; a new run with about 150 answers may decide.",
         ),
-        (OPEN, row("undecided", "single", why="any_prompt"), "average several orders or wordings."),
+        (OPEN, own("undecided", "single", why="any_prompt"), "average several orders or wordings."),
         # Single scores: the number holds noise, so its lower end says nothing.
         (
             ("effect", "equivalent", "effect"),
@@ -268,7 +284,7 @@ OPEN = ("undecided", "undecided", "undecided", 0.4)
 def test_advice_is_the_first_rule_that_holds(
     words: tuple[str, str, str], more: dict[str, Any], advice: str
 ) -> None:
-    assert compose(facts(*words, **more)).advice.startswith(advice)
+    assert compose(about(*words, **more)).advice.startswith(advice)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +318,7 @@ def test_advice_is_the_first_rule_that_holds(
 def test_a_headline_names_only_what_is_decided(
     words: Any, more: dict[str, Any], headline: str
 ) -> None:
-    said = compose(facts(*words, **more))
+    said = compose(about(*words, **more))
     assert said.headline.startswith(headline.replace("{_}", NBSP))
     assert ("Position" in said.questions[0].sentence) == (more in (LAST, THIRD))
 
@@ -341,27 +357,27 @@ def test_a_headline_names_only_what_is_decided(
         # Ends stay on their side of what decides: of the smallest effect, of 0.
         (
             ("equivalent",),
-            row("equivalent", "positions", value=0.02, low=0.0, high=0.0496),
+            own("equivalent", "positions", value=0.02, low=0.0, high=0.0496),
             0,
             "No position differs from even by 5{_}percentage points or more (largest: 1, 95% CI "
             "0 to 4.96).",
         ),
         (
             (),
-            row("effect", "positions", low=0.004, high=0.11),
+            own("effect", "positions", low=0.004, high=0.11),
             0,
             "Position 1: 15{_}percentage points above even (95% CI 0.4 to 11).",
         ),
         (
             (),
-            row("effect", "positions", low=0.0, high=0.071),
+            own("effect", "positions", low=0.0, high=0.071),
             0,
             "Position 1: 15{_}percentage points above even (above 0, at most 7).",
         ),
         # An estimate below its interval is not shown.
         (
             ("effect", "effect", "equivalent"),
-            row("equivalent", "single", value=-0.02, high=0.024),
+            own("equivalent", "single", value=-0.02, high=0.024),
             2,
             "Fewer than 5 in 100 scores change with the order, beyond noise (95% CI 0 to 2).",
         ),
@@ -380,7 +396,7 @@ def test_a_headline_names_only_what_is_decided(
         ),
         (
             OPEN,
-            row("undecided", "single", why="any_prompt"),
+            own("undecided", "single", why="any_prompt"),
             2,
             "In another order 44 in 100 scores change; asked again in the same order 25 do.",
         ),
@@ -390,19 +406,21 @@ def test_a_sentence_says_direction_ends_and_noise(
     words: Any, more: dict[str, Any], question: int, sentence: str
 ) -> None:
     assert (
-        compose(facts(*words, **more))
+        compose(about(*words, **more))
         .questions[question]
         .sentence.startswith(sentence.replace("{_}", NBSP))
     )
 
 
 FEW = {
-    name: verdict_row("undecided", 0.1, above_zero=False, why="too_few_units")
+    name: verdict(
+        "undecided", name, low=math.nan, high=math.nan, why="too_few_units", times=math.nan
+    )
     for name in MEASURE_OF
 }
 BLOCKED = {name: verdict("undecided", name, why="unparsed_by_order") for name in MEASURE_OF}
 EARLY = {"finished": False, "asked": 364, "planned": 960}
-BARE = {"reorder": "bare", "leans": (), "shares": (), "expected": (), "decided": ()}
+BARE = {"reorder": "bare", "leans": (), "decided": ()}
 CHOSEN = "judge-7b chose the option listed first in 35% of 1,200 calls"
 
 
@@ -456,7 +474,7 @@ CHOSEN = "judge-7b chose the option listed first in 35% of 1,200 calls"
 def test_where_nothing_can_be_said_no_question_is_answered(
     more: dict[str, Any], headline: str, line: str, sentence: str | None, advice: str
 ) -> None:
-    said = compose(facts(**more, simulated=True))
+    said = compose(about(**more, simulated=True))
     assert (said.headline, said.simulated) == (headline, True)
     assert (said.early or said.line).startswith(line)
     assert {(asked.badge, asked.sentence) for asked in said.questions} == (
@@ -466,7 +484,7 @@ def test_where_nothing_can_be_said_no_question_is_answered(
 
 
 def test_criteria_speak_of_points_from_their_own_mean() -> None:
-    said = compose(facts(reorder="criteria", leans=(0.45, -0.2, -0.25)))
+    said = compose(about(reorder="criteria", leans=(0.45, -0.2, -0.25)))
     assert said.headline == "Scores of judge-7b depend on where a criterion is listed"
     off = f"{MINUS}0.25 to +0.45{NBSP}points off their own mean"
     assert said.line == f"By position, criteria score {off}, in 1,200 calls."
@@ -477,7 +495,7 @@ def test_criteria_speak_of_points_from_their_own_mean() -> None:
     assert said.questions[1].sentence.startswith(
         "Listing the criteria forward instead of backward "
     )
-    none = compose(facts("equivalent", "equivalent", "equivalent", 0.5, reorder="criteria"))
+    none = compose(about("equivalent", "equivalent", "equivalent", 0.5, reorder="criteria"))
     assert none.questions[0].sentence == (
         f"No position raises or lowers the criteria taken together by 0.25{NBSP}points (largest: "
         f"0.06, 95% CI 0.00 to "
@@ -487,7 +505,7 @@ def test_criteria_speak_of_points_from_their_own_mean() -> None:
 
 def test_pairs_speak_of_sides_and_winners() -> None:
     said = compose(
-        facts(
+        about(
             reorder="pairs",
             leans=(-0.15, 0.15),
             decided=(True, True),
@@ -510,7 +528,7 @@ def test_pairs_speak_of_sides_and_winners() -> None:
         said.advice
         == "ask both orders and count a win only where they agree; do not trust a single call."
     )
-    none = compose(facts("equivalent", "", "equivalent", 0.5, reorder="pairs"))
+    none = compose(about("equivalent", "", "equivalent", 0.5, reorder="pairs"))
     assert none.headline == "judge-7b favours neither side"
     assert none.questions[0].sentence.startswith(
         "Neither side wins 5 in 100 more than even (largest: 1"
@@ -532,8 +550,8 @@ def test_shares_on_one_screen_add_up(seed: int) -> None:
     rng = np.random.default_rng(seed)
     size, low = rng.uniform(0.051, 0.7), rng.uniform(0.001, 0.05)
     leans = (size, *(np.full(4, -size / 4)))
-    asked = row("effect", "positions", value=size, low=low, high=min(size + low, 0.8))
-    said = compose(facts(leans=leans, **asked))
+    asked = own("effect", "positions", value=size, low=low, high=min(size + low, 0.8))
+    said = compose(about(leans=leans, **asked))
     share, even, lean = shown_numbers(said)
     assert round(share - even, 3) == lean
     # It is a rounding of the exact lean, and never on the other side of what matters.
@@ -552,13 +570,13 @@ def test_shares_are_the_verdict_s_own_where_replies_are_lost() -> None:
     own = found.select("favours_positions")[0].counts
     pooled = found.select("position_share", position=1)[0].value
     assert (pooled, own["shares"][0]) == (pytest.approx(0.525), pytest.approx(0.397, abs=0.001))
-    about = facts_of(found)
-    assert about.shares == tuple(own["shares"])
+    subject = subject_of(found)
+    assert subject.shares == tuple(own["shares"])
     (said,) = answers(found)
     share, even, lean = shown_numbers(said)
     assert (share, even, lean) == (40, 20, 20)
     assert "480 calls, averaged over answers and orders." in said.line
-    picture = share_bars(found, about)
+    picture = share_bars(found, subject)
     assert picture is not None
     first = picture.points[0]
     assert (first.value, first.text) == (own["shares"][0], "40%")
@@ -579,7 +597,7 @@ def test_bars_have_the_intervals_that_the_sentence_speaks_of() -> None:
     (verdict_of_positions,) = found.select("favours_positions")
     most = verdict_of_positions.interval[1]
     assert most > 0.1
-    picture = share_bars(found, facts_of(found))
+    picture = share_bars(found, subject_of(found))
     assert picture is not None
     furthest = max(
         max(point.high - point.expected, point.expected - point.low) for point in picture.points
@@ -587,7 +605,7 @@ def test_bars_have_the_intervals_that_the_sentence_speaks_of() -> None:
     assert furthest == pytest.approx(most, abs=1e-9)
     # Of an effect the named bar has the very ends of its sentence.
     biased = made.findings(made.options_table({"j": made.mostly_first}, items=40))
-    bars = share_bars(biased, facts_of(biased))
+    bars = share_bars(biased, subject_of(biased))
     assert bars is not None
     low, high = biased.select("favours_positions")[0].interval
     named = bars.points[0]
@@ -651,6 +669,48 @@ def test_the_orders_furthest_apart_differ_as_seen_and_as_corrected() -> None:
     assert "corrected for being picked out of 10 orders" in said.note
 
 
+def reversed_list(value: float, low: float, high: float) -> Row:
+    """What reversing the list did to 20 answers: 12 changed, and 3 when asked again."""
+    counts = {"n": 20, "changed": 12, "again": 20, "noisy": 3}
+    estimate = Estimate(value, np.zeros(0), np.zeros(0))
+    return Row("reversed_list", estimate, counts=counts, ends=(low, high))
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "sentence"),
+    [
+        (0.3, 0.1, 0.5, "raises the mean by 0.30{_}points (95% CI 0.10 to 0.50)."),
+        (-0.3, -0.5, -0.1, "lowers the mean by 0.30{_}points (95% CI 0.10 to 0.50)."),
+        # An interval that holds 0 says no direction.
+        (
+            0.3,
+            -0.1,
+            0.7,
+            f"could raise or lower the mean (measured: +0.30{{_}}points, 95% CI {MINUS}0.10 to "
+            "0.70).",
+        ),
+        (
+            0.0,
+            -0.2,
+            0.2,
+            f"could raise or lower the mean (measured: 0.00{{_}}points, 95% CI {MINUS}0.20 to "
+            "0.20).",
+        ),
+        (0.0, 0.0, 0.0, "leaves the mean where it is (95% CI 0.00 to 0.00)."),
+    ],
+)
+def test_two_orders_have_a_direction_only_where_the_interval_leaves_out_0(
+    value: float, low: float, high: float, sentence: str
+) -> None:
+    measured = reversed_list(value, low, high)
+    said = compose(about(trend=True, orders=10, reversed_list=measured))
+    head = "In these two orders alone, listing 1 to 5 instead of 5 to 1 "
+    assert said.note.startswith(head + sentence.replace("{_}", NBSP))
+    assert said.note.endswith(
+        "It changed 12 of 20 answers. Asked again in the same order, 3 of 20 answers changed."
+    )
+
+
 def test_a_run_of_a_list_and_its_reverse_alone_says_what_reversing_does() -> None:
     two = np.array([[1, 2, 3], [3, 2, 1]])
     score = np.tile([1.0, 3.0, 1.0, 3.0], (20, 1))
@@ -672,10 +732,10 @@ def test_a_run_of_a_list_and_its_reverse_alone_says_what_reversing_does() -> Non
     ],
 )
 def test_a_contrast_over_all_orders_is_worded_as_a_trend(reorder: str, sentence: str) -> None:
-    said = compose(facts(reorder=reorder, trend=True, orders=10))
+    said = compose(about(reorder=reorder, trend=True, orders=10))
     assert said.questions[1].sentence.startswith(sentence.replace("{_}", NBSP))
     assert "instead of" not in said.questions[1].sentence
-    none = compose(facts("effect", "equivalent", reorder=reorder, trend=True, orders=10))
+    none = compose(about("effect", "equivalent", reorder=reorder, trend=True, orders=10))
     assert none.questions[1].sentence.startswith("On a line through all 10 orders, the direction")
 
 
@@ -683,8 +743,8 @@ def test_shares_that_nothing_changed_have_no_error_bars() -> None:
     """30 answers in 10 orders, twice: each its own score in all 600 calls."""
     own = np.repeat(1.0 + np.arange(30)[:, None] % 5, 20, axis=1)
     found = made.findings(options(own, ORDERS))
-    about = facts_of(found)
-    shown = main_picture(found, about)
+    subject = subject_of(found)
+    shown = main_picture(found, subject)
     assert shown.picture is not None
     assert {point.text for point in shown.picture.points} == {"20%"}
     assert not any(point.has_interval for point in shown.picture.points)
@@ -693,7 +753,7 @@ def test_shares_that_nothing_changed_have_no_error_bars() -> None:
     # One score in 600 that follows the order is something measured, with an interval.
     own[0, 0] = 6 - own[0, 0] if own[0, 0] != 3 else 1
     moved = made.findings(options(own, ORDERS))
-    bars = share_bars(moved, facts_of(moved))
+    bars = share_bars(moved, subject_of(moved))
     assert bars is not None
     assert all(point.has_interval for point in bars.points)
 
@@ -724,7 +784,7 @@ def test_several_settings_say_which_is_meant() -> None:
         "ids = letters against ids = arabic",
     ]
     assert answers(found)[1].lines()[0].startswith("[ids = letters] j ")
-    assert facts_of(found, 1).about == "ids = letters"
+    assert subject_of(found, 1).about == "ids = letters"
 
 
 def test_one_order_says_nothing_of_positions_and_once_why() -> None:
@@ -807,5 +867,5 @@ def test_several_judges_are_said_to_be_tested_each_by_itself() -> None:
         two
     )
     assert several_tests(two) in findings_text(two)
-    assert several_tests(one) not in method_lines(one, every_facts(one))
-    assert several_tests(two) in method_lines(two, every_facts(two))
+    assert several_tests(one) not in method_lines(one, subjects_of_orders(one))
+    assert several_tests(two) in method_lines(two, subjects_of_orders(two))

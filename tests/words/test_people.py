@@ -14,15 +14,16 @@ from rubriclab.core.topic import Findings
 from rubriclab.data.sample import data_path
 from rubriclab.exports.table import advice_document
 from rubriclab.exports.terminal import findings_text
+from rubriclab.figures.tab_pictures import calls_curve, reach_forest
 from rubriclab.measures.advice import advice_of
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart
 from rubriclab.store.bundle import read_bundle
 from rubriclab.words.answer import Answer, answers
-from rubriclab.words.facts import every_facts, facts_of
 from rubriclab.words.phrases import NBSP, number
-from rubriclab.words.what_helps import calls_curve, helps_answer
-from rubriclab.words.with_people import has_people, people_answer, people_answers, reach_forest
+from rubriclab.words.subject import subject_of, subjects_of_orders
+from rubriclab.words.what_helps import helps_answer
+from rubriclab.words.with_people import has_people, people_answer, people_answers
 from tests.tables import ORDERS, choose, comparisons, findings, in_forms, options, study
 
 
@@ -31,7 +32,7 @@ def found(seed: int, items: int = 60, **how: Any) -> Findings:
 
 
 def said(table: Findings) -> Answer:
-    return people_answer(table, facts_of(table))
+    return people_answer(table, subject_of(table))
 
 
 def words(answer: Answer) -> list[str]:
@@ -147,7 +148,7 @@ def test_an_unfinished_run_has_numbers_and_no_words_and_one_without_ratings_noth
 
 def test_the_picture_and_the_terminal_say_the_rows() -> None:
     table = found(6, fixed=4)
-    forest = reach_forest(table, facts_of(table))
+    forest = reach_forest(table, subject_of(table))
     assert [point.label for point in forest.points] == [
         "balanced, 1 call",
         "balanced, 10 calls",
@@ -207,7 +208,7 @@ def test_pairs_stand_beside_the_winners_that_the_data_name() -> None:
         "In every order of a comparison: 17",
     ):
         assert said in answer.line.replace("\u00a0", " ")
-    picture = reach_forest(found, every_facts(found)[0])
+    picture = reach_forest(found, subjects_of_orders(found)[0])
     assert picture is not None
     assert [point.value for point in picture.points] == pytest.approx([14 / 24, 1, 2 / 12, 2 / 12])
 
@@ -219,7 +220,7 @@ def judged(first: float, items: int = 60, repeats: int = 2) -> JudgmentTable:
 
 
 def remedies(found: Findings) -> Answer:
-    return helps_answer(found, facts_of(found))
+    return helps_answer(found, subject_of(found))
 
 
 def badges(answer: Answer) -> dict[str, str]:
@@ -264,12 +265,16 @@ def test_a_judge_without_an_order_effect_is_told_no_remedy() -> None:
 def test_nothing_helps_outside_the_gate() -> None:
     """The same rows, but for a gate that stays shut and verdicts that it leaves open."""
     found = findings(judged(2.5))
-    about = facts_of(found)
-    questions = {
-        name: replace(row, verdict="undecided", estimate=replace(row.estimate, why=""))
-        for name, row in about.questions.items()
-    }
-    answer = helps_answer(found, replace(about, gate=0.2, questions=questions))
+    subject = subject_of(found)
+    shut = replace(
+        subject.verdicts,
+        gate=replace(subject.verdicts.gate, p=0.2),
+        questions={
+            name: replace(verdict, word="undecided", why="")
+            for name, verdict in subject.questions.items()
+        },
+    )
+    answer = helps_answer(found, replace(subject, verdicts=shut))
     assert "Helps" not in badges(answer).values()
     assert "The order itself is not shown to matter." in answer.questions[0].sentence
 
@@ -307,7 +312,7 @@ def test_one_decision_gives_one_advice(first: float, repeats: int) -> None:
     other.
     """
     found = findings(judged(first, repeats=repeats))
-    about = facts_of(found)
+    about = subject_of(found)
     advice = advice_of(found, 0)
     assert advice.action == about.action
     (document,) = advice_document(found)
@@ -384,7 +389,7 @@ def test_forms_have_a_gate_of_their_own() -> None:
 
 def test_the_curve_and_the_command_line() -> None:
     found = findings(judged(2.5))
-    curve = calls_curve(found, facts_of(found))
+    curve = calls_curve(found, subject_of(found))
     assert [line.name for line in curve.series] == ["in different orders", "in one order"]
     assert curve.target == 0.9
     assert "judge: Average 10 orders, one call in each" in findings_text(found)

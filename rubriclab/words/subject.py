@@ -1,0 +1,556 @@
+"""Gather what the sentences and pictures about one judge are made of: verdicts, rows, and counts.
+
+Nothing is estimated here. A ``Subject`` holds the records of ``core/verdict.py`` and rows of
+topics as they were made, and its properties choose which of them sentences speak of.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rubriclab.core.cells import is_full
+from rubriclab.core.fairness import FreeMass, free_mass
+from rubriclab.core.judgments import Arm, widest
+from rubriclab.core.permutation import ALPHA
+from rubriclab.core.topic import QUESTIONS, Findings, Row
+from rubriclab.core.variant_effects import Form, forms
+from rubriclab.core.verdict import (
+    MIN_UNITS,
+    Interval,
+    MeanVerdict,
+    PositionVerdict,
+    SingleVerdict,
+    Verdict,
+    Verdicts,
+)
+from rubriclab.measures.advice import Action, decide, gap_matters
+from rubriclab.model.judgment import Condition, level_text, variant_text
+from rubriclab.words.phrases import SENTENCES, decimals_of_difference, order_title
+
+AXES = {
+    kind: SENTENCES[kind]["name"]
+    for kind in ("options", "criteria", "responses", "pairs", "lists", "bare")
+}
+"""The name of each kind of list that a call may show."""
+IN_POINTS = ("criteria", "responses")
+"""Kinds of lists whose leans are points. Those of the others are shares."""
+CHOICES = ("pairs", "lists")
+"""Kinds of lists from which a call chooses a winner."""
+EFFECT, EQUIVALENT, UNDECIDED = "effect", "equivalent", "undecided"
+PEOPLE = {"people", "agreement", "alt_test", "corrected_means"}
+"""Topics about the judge and people, which say nothing of orders."""
+MEASURE_OF = {question: measure for measure, question in QUESTIONS.items()}
+MOST_DECIMALS = 3
+"""Decimals of a share in percent, at most: a share of 0.001% is not written as 0%."""
+
+
+@dataclass(frozen=True)
+class ByPosition:
+    """What each position of the list got.
+
+    ``shares``, ``expected`` and ``leans`` (share - expected) as in ``PositionVerdict``; for lists
+    IN_POINTS the shares are the leans. ``expected`` is NaN where not every score was at every
+    position. ``intervals``: of the leans, empty where there are none. ``outside``: the positions
+    that surely lean. ``averaged``: whether the shares differ from those of all calls taken
+    together, because answers lost different numbers of replies.
+    """
+
+    shares: tuple[float, ...] = ()
+    expected: tuple[float, ...] = ()
+    leans: tuple[float, ...] = ()
+    intervals: tuple[Interval, ...] = ()
+    outside: tuple[int, ...] = ()
+    averaged: bool = False
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What one answer on the screen is about: a judge on one data set, in one setting.
+
+    ``condition``: the one with the most orders, which the verdicts are about. ``calls``: parsed
+    ones; ``asked``: those that were answered at all; ``planned``: all. ``items``: answers judged.
+    ``criterion``: of several criteria in a call, the one that positions move most. ``trend``:
+    whether the contrast of the mean is a line through more orders than a list and its reverse.
+    ``orders``: how many orders the verdicts rest on. ``gap``: the row of the two orders furthest
+    apart; ``reversed_list``: the row of the list and its reverse, from the calls in these two
+    orders alone. ``typical``: the mean change of one score beyond noise, in points. ``about``: data
+    set and setting, as far as the run has several. ``free_mass``: of a constrained judge.
+
+    Where the verdicts are about a variant: ``variant`` and ``default``, what it is compared with;
+    ``default_condition``: where that was asked; ``shift``: the variant's mean score - the
+    default's, in points.
+    """
+
+    judge: str
+    condition: int
+    reorder: str = "options"
+    scores: tuple[float, ...] = ()
+    calls: int = 0
+    asked: int = 0
+    planned: int = 0
+    finished: bool = True
+    stopped: bool = False
+    simulated: bool = False
+    items: int = 0
+    units: int = 0
+    unit: str = "item"
+    verdicts: Verdicts | None = None
+    by_position: ByPosition = field(default_factory=ByPosition)
+    criterion: str = ""
+    trend: bool = False
+    orders: int = 0
+    gap: Row | None = None
+    reversed_list: Row | None = None
+    typical: float = math.nan
+    about: str = ""
+    variant: str = ""
+    default: str = ""
+    default_condition: int = -1
+    shift: float = math.nan
+    free_mass: FreeMass | None = None
+
+    @property
+    def kind(self) -> str:
+        """What is asked about: the kind of list whose order changes, or a variant."""
+        return "variant" if self.variant else self.reorder
+
+    @property
+    def in_points(self) -> bool:
+        """Return whether leans are points, not shares."""
+        return self.reorder in IN_POINTS
+
+    # ------------------------------------------------------------------------------ the verdicts
+    @property
+    def questions(self) -> Mapping[str, Verdict]:
+        return {} if self.verdicts is None else self.verdicts.questions
+
+    @property
+    def positions(self) -> PositionVerdict | None:
+        return None if self.verdicts is None else self.verdicts.positions
+
+    @property
+    def mean(self) -> MeanVerdict | None:
+        return None if self.verdicts is None else self.verdicts.mean
+
+    @property
+    def single(self) -> SingleVerdict | None:
+        return None if self.verdicts is None else self.verdicts.single
+
+    @property
+    def gate(self) -> float:
+        """p of the permutation test; NaN before there are verdicts."""
+        return math.nan if self.verdicts is None else self.verdicts.gate.p
+
+    @property
+    def gate_open(self) -> bool:
+        return self.gate <= ALPHA
+
+    @property
+    def repeated(self) -> bool:
+        """Return whether every order was asked at least twice, so that noise is known."""
+        return self.single is not None and self.single.repeated
+
+    @property
+    def too_few(self) -> bool:
+        return self.units < MIN_UNITS
+
+    def because(self, *whys: str) -> bool:
+        """Return whether any of these reasons limits a question."""
+        return any(verdict.why in whys for verdict in self.questions.values())
+
+    def is_(self, word: str, *questions: str) -> bool:
+        """Return whether all these questions have this verdict."""
+        return all(
+            question in self.questions and self.questions[question].word == word
+            for question in questions
+        )
+
+    @property
+    def gap_matters(self) -> bool:
+        """Return whether two orders surely differ by more than matters, whatever the contrasts
+        say.
+        """
+        return gap_matters(self.verdicts, self.gap)
+
+    @property
+    def action(self) -> Action:
+        """What to do, as ``measures/advice.py`` decides it from the verdicts."""
+        return decide(
+            self.questions,
+            reorder=self.reorder,
+            gap_matters=self.gap_matters,
+            units=self.units,
+            repeated=self.repeated,
+        )
+
+    # ------------------------------------------------------------------------------ the positions
+    @property
+    def shares(self) -> tuple[float, ...]:
+        return self.by_position.shares
+
+    @property
+    def expected(self) -> tuple[float, ...]:
+        return self.by_position.expected
+
+    @property
+    def leans(self) -> tuple[float, ...]:
+        return self.by_position.leans
+
+    @property
+    def unmoved(self) -> bool:
+        """Return whether no score changed with the order, so that shares are even by design."""
+        flips = self.single.flips if self.single is not None else math.nan
+        return flips == 0.0 and all(abs(lean) < 1e-9 for lean in self.leans)
+
+    @property
+    def largest(self) -> int | None:
+        """The position that leans furthest (from 0)."""
+        return _first_largest({p: abs(lean) for p, lean in enumerate(self.leans)})
+
+    @property
+    def top(self) -> int:
+        """The position that is described where nothing is decided: the one that gains most, or
+        leans furthest where leans are points.
+        """
+        gains = self.largest if self.in_points else _first_largest(dict(enumerate(self.leans)))
+        return gains or 0
+
+    @property
+    def lead(self) -> int | None:
+        """The position that may be named: the largest that surely leans."""
+        return _first_largest({p: abs(self.leans[p]) for p in self.by_position.outside})
+
+    @property
+    def named(self) -> int | None:
+        """The position that a sentence is about: of a pair the side that gains, else the one that
+        may be named.
+        """
+        if self.lead is not None and self.reorder == "pairs":
+            return self.top
+        return self.lead
+
+    @property
+    def spoken(self) -> int | None:
+        """The position whose share is put into words: the one that may be named, else the largest
+        lean.
+        """
+        return self.largest if self.named is None else self.named
+
+    @property
+    def share_decimals(self) -> int:
+        """The number of decimals of shares in percent, one for all of a screen.
+
+        As many as keep the difference that the verdict speaks of on its side of what decides it,
+        and as keep a share that is neither 0 nor 100% from being written as one of them.
+        """
+        decimals = 0
+        while decimals < MOST_DECIMALS and _written_as_all_or_none(self.shares, decimals):
+            decimals += 1
+        position = self.spoken
+        if self.positions is None or position is None:
+            return decimals
+        if not math.isfinite(self.expected[position]):
+            return decimals
+        sign = 1 if self.leans[position] >= 0 else -1
+        low, high = sorted(100 * sign * end for end in self.positions.interval)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            low, high = -math.inf, math.inf
+        limit = 100 * self.positions.smallest
+        return decimals_of_difference(
+            100 * self.shares[position],
+            100 * self.expected[position],
+            decimals,
+            limits=(limit, -limit),
+            inside=(low, high),
+        )
+
+    # ------------------------------------------------------------------------- the mean's contrast
+    @property
+    def line(self) -> float:
+        return self._contrast("line")
+
+    @property
+    def turn(self) -> float:
+        return self._contrast("turn")
+
+    @property
+    def by_turn(self) -> bool:
+        """Return whether sentences are about lists that run upwards, wherever they begin, and not
+        about the two ends.
+        """
+        if self.mean is not None and self.mean.named:
+            return self.mean.named == "turn"
+        return not math.isfinite(self.line) or abs(self.turn) > abs(self.line)
+
+    def _contrast(self, name: str) -> float:
+        contrasts = {} if self.mean is None else self.mean.contrasts
+        return contrasts[name].value if name in contrasts else math.nan
+
+
+def sentence_tables(subject: Subject) -> tuple[str, ...]:
+    """Return the tables of sentences that speak of a subject, the most special last."""
+    family = "every"
+    if subject.in_points:
+        family = "points"
+    elif subject.reorder in CHOICES:
+        family = "choices"
+    return "every", family, subject.reorder, subject.kind
+
+
+def _written_as_all_or_none(shares: Sequence[float], decimals: int) -> bool:
+    """Return whether a share would be written as 0 or 100% without being that."""
+    return any(
+        round(100 * share, decimals) in (0.0, 100.0) and not math.isclose(share, round(share))
+        for share in shares
+    )
+
+
+def _first_largest(values: Mapping[int, float]) -> int | None:
+    """Return the key of the largest value, the first of equal ones (1e-9); None where none is
+    known.
+    """
+    known = [(round(value, 9), -key) for key, value in values.items() if math.isfinite(value)]
+    return -max(known)[1] if known else None
+
+
+# ---------------------------------------------------------------- the settings of a run
+def settings(conditions: Sequence[Condition], judge: str, dataset: str) -> dict[str, int]:
+    """Return the settings of one judge on one data set: name -> its first condition, in order.
+
+    A name says what tells a setting from the others: what a call lists, the variant (the first is
+    the default), the scale, how many a call lists.
+    """
+    codes = [
+        code
+        for code in _first_conditions(conditions)
+        if (conditions[code].judge, conditions[code].dataset) == (judge, dataset)
+    ]
+    every = [conditions[code] for code in codes]
+    default = every[0].variant if every else {}
+    parts = (
+        [AXES[about.reorder] for about in every],
+        [variant_text(about.variant, default) or "default" for about in every],
+        [f"scores {order_title(about.scores)}" for about in every],
+        [f"{about.positions} in a list" for about in every],
+    )
+    telling: list[list[str]] = []
+    for names in parts:
+        told_apart = len(set(zip(*telling, strict=True))) == len(every)
+        if len(set(names)) > 1 and not told_apart:
+            telling.append(names)
+    named: dict[str, int] = {}
+    for k, code in enumerate(codes):
+        name = " · ".join(names[k] for names in telling) or AXES[every[k].reorder]
+        if name in named:
+            name = f"{name} ({k + 1})"
+        named[name] = code
+    return named
+
+
+def _first_conditions(conditions: Sequence[Condition]) -> list[int]:
+    """Return the first condition of every setting."""
+    first: dict[tuple[Any, ...], int] = {}
+    for code, condition in enumerate(conditions):
+        first.setdefault(condition.setting, code)
+    return list(first.values())
+
+
+def subjects_of_orders(findings: Findings) -> list[Subject]:
+    """Return a subject for every setting: the orders of its lists."""
+    return [subject_of(findings, code) for code in _first_conditions(findings.conditions)]
+
+
+def subjects(findings: Findings) -> list[Subject]:
+    """Return every subject: each setting's own, then each variant against the default."""
+    pairs = dict.fromkeys((about.judge, about.dataset) for about in findings.conditions)
+    every = [subject for pair in pairs for subject in subjects_by_name(findings, *pair).values()]
+    return sorted(every, key=lambda subject: bool(subject.variant))
+
+
+def subjects_by_name(findings: Findings, judge: str, dataset: str) -> dict[str, Subject]:
+    """Return the subjects of a judge on a data set: the orders of each setting, then each variant.
+
+    Where variants are asked in one order each, nothing can be said of orders, and those settings
+    are left out.
+    """
+    named = settings(findings.conditions, judge, dataset)
+    variants = subjects_of_variants(findings, min(named.values()))
+    orders = {name: subject_of(findings, code) for name, code in named.items()}
+    if variants:
+        orders = {
+            name: subject for name, subject in orders.items() if not subject.because("no_orders")
+        }
+    return orders | {f"{of.variant} against {of.default}": of for of in variants}
+
+
+def subjects_of_variants(findings: Findings, condition: int) -> list[Subject]:
+    """Return each variant of a condition's judge and data set, compared with the default."""
+    own = findings.conditions[condition]
+    mine = [
+        (form, given)
+        for form, given in findings.forms
+        if form.arms[0].condition.judge == own.judge
+        and form.arms[0].condition.dataset == own.dataset
+    ]
+    # In the order of the conditions, whatever the order in which they were tested.
+    order = [form.arms[0].code for form in forms(findings.judgments.arms)]
+    mine.sort(key=lambda pair: order.index(pair[0].arms[0].code))
+    return [_variant(findings, form, given) for form, given in mine]
+
+
+# ---------------------------------------------------------------- one subject
+def subject_of(findings: Findings, condition: int = 0) -> Subject:
+    """Return the subject of a condition's setting: judge, data set, kind of list and variant."""
+    setting = findings.conditions[condition].setting
+    arms = [arm for arm in findings.judgments.arms if arm.condition.setting == setting]
+    verdicts = findings.verdicts_of(condition)
+    arm = widest(arms) if verdicts is None else findings.judgments.arms[verdicts.condition]
+    own = {row.measure: row for row in findings.rows if row.condition == arm.code}
+    positions = None if verdicts is None else verdicts.positions
+    criterion = ""
+    if positions is not None and positions.criteria is not None:
+        criterion = arm.condition.targets[positions.criteria.criterion]
+    table = findings.judgments.table
+    planned = table.planned or tuple(calls_in(part.call) for part in findings.judgments.arms)
+    shown = {tuple(order) for part in arms for order in part.shown.tolist()}
+    excess = own.get("order_excess")
+    return Subject(
+        judge=arm.condition.judge,
+        condition=arm.code,
+        reorder=arm.condition.reorder,
+        scores=tuple(arm.condition.scores),
+        calls=sum(calls_in(part.call[part.ok]) for part in (arms if positions else [arm])),
+        asked=sum(calls_in(part.call) for part in arms),
+        planned=sum(planned[part.code] for part in arms),
+        finished=findings.judgments.finished,
+        stopped=table.state in ("paused", "cancelled", "interrupted", "failed"),
+        simulated=arm.condition.simulated,
+        items=arm.answers,
+        units=(0 if verdicts is None else verdicts.units) or arm.units,
+        unit=arm.unit_kind,
+        verdicts=verdicts,
+        by_position=_by_position(findings, arm, arms, positions),
+        criterion=criterion,
+        trend=len(shown) != 2 or any(order[::-1] not in shown for order in shown),
+        orders=len(shown),
+        gap=own.get("largest_gap"),
+        reversed_list=own.get("reversed_list"),
+        typical=excess.value if excess is not None else math.nan,
+        about=_about(findings.conditions, arm.code),
+        free_mass=free_mass(arms),
+    )
+
+
+def _variant(findings: Findings, form: Form, given: Verdicts | None) -> Subject:
+    """Return the subject of one variant, whose rows are stored on one of its conditions."""
+    code = form.arms[0].code if given is None else given.condition
+    default_of = {arm.code: base for base, arm in zip(form.base, form.arms, strict=True)}
+    default, factor = default_of[code].condition, form.name.partition(" = ")[0]
+    against = default.strategy
+    if factor in default.variant:
+        against = f"{factor} = {level_text(default.variant[factor])}"
+    about = [f"{form.name} against {against}"]
+    if len({condition.dataset for condition in findings.conditions}) > 1:
+        about.insert(0, default.dataset)
+    shifts = findings.select("variant_shift", condition=code, variant=form.name)
+    return replace(
+        subject_of(findings, code),
+        condition=code,
+        units=0 if given is None else given.units,
+        verdicts=given,
+        typical=math.nan,
+        gap=None,
+        reversed_list=None,
+        about=" · ".join(about),
+        variant=form.name,
+        default=against,
+        default_condition=default_of[code].code,
+        shift=shifts[0].value if shifts else math.nan,
+    )
+
+
+def _about(conditions: Sequence[Condition], code: int) -> str:
+    """Return data set and setting of a condition, as far as the run has several."""
+    own = conditions[code]
+    parts = []
+    if len({condition.dataset for condition in conditions}) > 1:
+        parts.append(own.dataset)
+    named = settings(conditions, own.judge, own.dataset)
+    if len(named) > 1:
+        names = {conditions[first].setting: name for name, first in named.items()}
+        parts.append(names[own.setting])
+    return " · ".join(parts)
+
+
+def calls_in(call: NDArray[Any]) -> int:
+    """Return how many calls a column of call numbers (rows,) holds.
+
+    One pass where it is sorted, as a run's is.
+    """
+    steps = np.diff(call)
+    if bool((steps >= 0).all()):
+        return int(np.count_nonzero(steps) + min(len(call), 1))
+    return len(np.unique(call))
+
+
+# ---------------------------------------------------------------- what each position got
+def _by_position(
+    findings: Findings, arm: Arm, arms: Sequence[Arm], verdict: PositionVerdict | None
+) -> ByPosition:
+    """Return what each position got: the verdict's own numbers, else those of the rows.
+
+    Shares, expected shares and leans all have the same source, so that they add up.
+    """
+    if verdict is None or not verdict.leans:
+        if arm.condition.reorder in IN_POINTS:
+            return _shifts_of_rows(findings, arm, arms)
+        return _shares_of_rows(findings, arm)
+    if arm.condition.reorder in IN_POINTS:
+        shares, expected = verdict.leans, (0.0,) * len(verdict.leans)
+    else:
+        shares, expected = verdict.shares, verdict.expected
+    of_calls = _shares_of_rows(findings, arm).shares
+    averaged = len(of_calls) == len(shares) and any(
+        abs(a - b) > 1e-6 for a, b in zip(of_calls, shares, strict=True)
+    )
+    return ByPosition(
+        shares=shares,
+        expected=expected,
+        leans=verdict.leans,
+        intervals=verdict.drawn_intervals,
+        outside=verdict.outside,
+        averaged=averaged,
+    )
+
+
+def _shares_of_rows(findings: Findings, arm: Arm) -> ByPosition:
+    """Return the shares of an arm's calls, compared with even ones.
+
+    Without an expected share where not every score was at every position: a position's share is
+    then also the share of its score.
+    """
+    rows = findings.select("position_share", condition=arm.code)
+    even = 1 / arm.positions
+    shares = tuple(row.value for row in rows)
+    return ByPosition(
+        shares=shares,
+        expected=(even if is_full(arm.shown) else math.nan,) * len(shares),
+        leans=tuple(share - even for share in shares),
+    )
+
+
+def _shifts_of_rows(findings: Findings, arm: Arm, arms: Sequence[Arm]) -> ByPosition:
+    """Return how far scores at each position lie from their own mean, in points, over criteria."""
+    codes = {part.code for part in arms}
+    by_position: list[list[float]] = [[] for _ in range(arm.positions)]
+    for row in findings.select("position_shift"):
+        if row.condition in codes and math.isfinite(row.value):
+            by_position[row.of["position"] - 1].append(row.value)
+    if not all(by_position):
+        return ByPosition()
+    leans = tuple(float(np.mean(values)) for values in by_position)
+    return ByPosition(shares=leans, expected=(0.0,) * len(leans), leans=leans)
