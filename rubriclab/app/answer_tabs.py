@@ -95,7 +95,7 @@ def emphasised(line: str, strong: str) -> str:
     return f"{safe(before)}**{safe(bold)}**{safe(after)}"
 
 
-def answer_beside_picture(
+def answer_with_picture(
     answer: Answer,
     kind: str,
     shown: Shown,
@@ -147,7 +147,7 @@ def with_people(findings: Findings, facts: Facts) -> None:
         )
     shown = Shown(title, reach_forest(findings, facts), note)
     key = f"reach-{facts.condition}"
-    answer_beside_picture(people_answer(findings, facts), "people", shown, key)
+    answer_with_picture(people_answer(findings, facts), "people", shown, key)
     _folds(findings, findings.select(condition=facts.condition), PEOPLE)
 
 
@@ -166,7 +166,7 @@ def what_helps(findings: Findings, facts: Facts, below: Callable[[], None]) -> N
             note += f" Lines on points: {ci()}."
         shown = Shown("How dependable the mean of several calls is", curve, note)
     answer, key = helps_answer(findings, facts), f"calls-{facts.condition}"
-    answer_beside_picture(answer, "helps", shown, key, below=below)
+    answer_with_picture(answer, "helps", shown, key, below=below)
     own = findings.conditions[facts.condition].setting
     rows = [row for row in findings.rows if findings.conditions[row.condition].setting == own]
     _folds(findings, rows, HELPS)

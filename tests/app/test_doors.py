@@ -62,7 +62,7 @@ def test_an_example_is_recorded_then_asked_live_and_leaves_no_trace(
     assert "Scores from 1 to 5" in said  # the recorded kettle-refund in ten orders
     app = asked(choose(app, "simulated"))
     said = plain(app)
-    assert "Asked here as an example: it is no run" in said
+    assert "An example, asked here. It is not a run" in said
     assert re.search(r"Score [1-5]", said)
     assert "example: a run measures how often" in said
     assert "simulated" in app.expander[0].label
@@ -71,7 +71,7 @@ def test_an_example_is_recorded_then_asked_live_and_leaves_no_trace(
     app.button(key="try-next").click().run()
     assert "Recorded" not in plain(app)
     app.selectbox(key="try-texts").set_value(0).run()
-    assert "Asked here" in plain(app)
+    assert "asked here" in plain(app)
 
 
 @pytest.mark.parametrize("axis", ["pairs", "criteria"])

@@ -149,5 +149,5 @@ def test_an_early_estimate_has_a_number_and_no_verdict() -> None:
     assert early((0, 0, 0)) == early(()) == ("", None)
     level = early((25, 18, 20, 19, 18))[0].replace("\u00a0", " ")
     assert level.startswith(
-        "No position leads so far: **18% to 25%** of 100 scores; 20% would be even."
+        "No position leads so far: **18% to 25%** of 100 scores. An even share would be 20%."
     )

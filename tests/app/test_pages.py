@@ -95,7 +95,7 @@ def test_a_run_of_which_nothing_was_read_stands(lab: Lab) -> None:
     app = lab()
     for page in PAGES:
         labels = {button.label for button in healthy(go(app, page)).button}
-        assert not labels & {"Resume", "Ask again what failed"}  # all was asked, and elsewhere
+        assert not labels & {"Resume", "Retry failed calls"}  # all was asked, and elsewhere
     go(app, "runs").button(key=f"open-{run_id}").click().run()
     assert healthy(app).title[0].value == "No score of j could be read"
 
@@ -157,9 +157,7 @@ def ended(timeout: float = 60) -> None:
 
 def test_from_set_up_to_results(lab: Lab) -> None:
     app = use_sample(healthy(lab("setup")), first=2.0)
-    assert (
-        app.button(key="launch-go").label == "Launch: 1,200 calls"
-    )  # 60 answers, 10 orders, twice
+    assert app.button(key="launch-go").label == "Launch 1,200 calls"  # 60 answers, 10 orders, twice
     app.button(key="launch-go").click().run()
     healthy(app)
     assert app.title[0].value == "Runs"
@@ -174,7 +172,7 @@ def test_from_set_up_to_results(lab: Lab) -> None:
     assert "favours the option listed first" in app.title[0].value
     assert "simulated" in app.title[0].value
     state.store().set_state(run.id, "failed", "0 of 1,200 could be read")
-    assert "Ask again what failed" in {button.label for button in healthy(go(app, "home")).button}
+    assert "Retry failed calls" in {button.label for button in healthy(go(app, "home")).button}
 
 
 @pytest.mark.integration
@@ -209,7 +207,7 @@ def test_a_run_is_paused_resumed_and_cancelled(lab: Lab) -> None:
 def test_controls_keep_their_state_across_pages_and_steps(lab: Lab) -> None:
     app = healthy(lab("setup"))
     assert app.button(key="launch-go").disabled
-    assert "First add your answers in step 1." in texts(app)
+    assert "Add your answers in step 1 first." in texts(app)
     use_sample(app, first=1.5).button(key="step-4-change").click().run()
     app.checkbox(key="orders-random").check().run()
     app.number_input(key="orders-random-calls").set_value(7).run()
@@ -217,7 +215,7 @@ def test_controls_keep_their_state_across_pages_and_steps(lab: Lab) -> None:
     app.switch_page("pages/runs.py").run()
     app.switch_page("pages/setup.py").run()
     assert (
-        healthy(app).button(key="launch-go").label == before == "Launch: 1,620 calls"
+        healthy(app).button(key="launch-go").label == before == "Launch 1,620 calls"
     )  # 60 x (20 + 7)
     assert app.number_input(key="orders-random-calls").value == 7
     app.button(key="step-3-change").click().run()
