@@ -1,6 +1,4 @@
-"""Try it and Learn: an example that leaves no trace, and pictures whose every number is one of the
-lab's.
-"""
+"""Check Try it and Learn: an example leaves no trace, and every number is one of the lab's."""
 
 import re
 import time
@@ -85,7 +83,7 @@ def test_two_answers_and_criteria_are_recorded_and_asked(lab: Lab, axis: str) ->
     assert ("winner" if axis == "pairs" else "of 4 criteria") in said
 
 
-def test_texts_of_strangers_are_texts_and_an_empty_one_is_said(lab: Lab) -> None:
+def test_texts_of_strangers_stay_texts_and_an_empty_one_is_refused(lab: Lab) -> None:
     app = choose(lab("try"), "simulated")
     app.text_area(key="try-texts-Answer to score").set_value(HOSTILE).run()
     rubric = sample_rubric().id[:8]
@@ -159,7 +157,7 @@ def test_definitions_are_found_by_words_and_by_links(
     assert 1 <= len(app.expander) < 5
 
 
-def test_assumptions_and_what_was_measured_stand_there(lab: Lab) -> None:
+def test_assumptions_and_the_method_check_are_shown(lab: Lab) -> None:
     assert "Calls have no memory" in texts(healthy(lab("learn", tab="Assumptions")))
     shown = healthy(lab("learn", tab="Method check")).dataframe[0].value
     assert shown["Cells"].tolist() == [check[2] for check in learn.CHECKS]

@@ -1,6 +1,4 @@
-"""Export: report, card, tables and data as they are shown and handed over; what cannot be promised
-is said.
-"""
+"""Check Export: reports, cards, tables, and data are previewed, saved, or refused with a reason."""
 
 import re
 from base64 import b64decode
@@ -126,7 +124,7 @@ PEOPLE = "answer,Ann,Ben\n" + "".join(
 )
 
 
-def test_human_scores_are_added_to_a_run_and_what_stands_is_kept(lab: Lab) -> None:
+def test_human_scores_are_added_to_a_run_and_earlier_ones_are_kept(lab: Lab) -> None:
     table = made.options_table({"judge-7b": made.by_quality}, items=20)
     run = kept(
         replace(table, items=table.items.assign(ratings=[{"Ann": 3.0}] + [{} for _ in range(19)]))

@@ -1,6 +1,4 @@
-"""Every page stands: empty, with hostile names, under strange addresses, and from set up to
-results.
-"""
+"""Check every page: empty, with hostile names, at strange addresses, from Set up to Results."""
 
 import re
 from typing import Any
@@ -35,7 +33,7 @@ def go(app: AppTest, page: str) -> AppTest:
     return app.switch_page(f"pages/{page}.py").run()
 
 
-def test_pages_stand_on_an_empty_store_and_leave_no_file(lab: Lab) -> None:
+def test_pages_work_with_an_empty_store_and_leave_no_file(lab: Lab) -> None:
     app = lab()
     for page in PAGES:
         assert len(healthy(go(app, page)).title) == 1
@@ -90,7 +88,7 @@ def test_hostile_names_are_texts(lab: Lab, reorder: str) -> None:
             assert "n" * 400 not in said
 
 
-def test_a_run_of_which_nothing_was_read_stands(lab: Lab) -> None:
+def test_a_run_without_any_parsed_reply_is_shown(lab: Lab) -> None:
     run_id = kept(made.options_table({"j": lambda *_: None}, items=4, state="failed"))
     app = lab()
     for page in PAGES:
@@ -100,7 +98,7 @@ def test_a_run_of_which_nothing_was_read_stands(lab: Lab) -> None:
     assert healthy(app).title[0].value == "No score of j could be read"
 
 
-def test_a_recorded_example_in_the_users_own_store_stands_once(lab: Lab) -> None:
+def test_a_recorded_example_in_the_users_own_store_is_listed_once(lab: Lab) -> None:
     examples = state.examples()
     for info in examples.runs():
         state.store().add_table(examples.table(info.id))
@@ -129,7 +127,7 @@ def test_the_list_of_runs_has_twenty_a_page_and_is_searched_by_names_and_judges(
 
 
 @pytest.mark.integration
-def test_forty_judges_stand(lab: Lab) -> None:
+def test_pages_work_with_forty_judges(lab: Lab) -> None:
     table = made.options_table(
         {f"judge {number}": made.always_first for number in range(40)}, items=2, repeats=1
     )

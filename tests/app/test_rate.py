@@ -1,6 +1,4 @@
-"""Rate answers yourself: blind, kept at once, resumed, by several people; what it says, where
-ratings go, and bad luck.
-"""
+"""Check blind ratings: kept at once, resumed, given by several people, and shown in Results."""
 
 import io
 import re

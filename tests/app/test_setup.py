@@ -1,6 +1,4 @@
-"""The five steps: files, rubrics, judges, orders and study files in; the study that is launched,
-and launched again with changes, out.
-"""
+"""Check the five steps of Set up, and that the study they make is launched and repeated."""
 
 import gzip
 from pathlib import Path
@@ -108,7 +106,7 @@ def test_an_upload_gets_a_name_that_no_other_data_set_has() -> None:
     assert not draft.uploads.tables  # what no data set names is not kept
 
 
-def test_a_file_whose_answers_are_all_empty_is_refused_in_words(lab: Lab) -> None:
+def test_a_file_whose_answers_are_all_empty_is_refused_with_a_reason(lab: Lab) -> None:
     app = uploaded(lab("setup"), "response,instruction\n ,a\n ,b\n")
     assert any("no row has an answer" in error.value for error in app.error)
     assert app.button(key="launch-go").disabled
@@ -156,7 +154,7 @@ def test_judgments_made_elsewhere_lead_straight_to_results(text: str, title: str
 
 
 @pytest.mark.papers(7, 8)
-def test_public_data_sets_stand_beside_an_own_file(
+def test_public_data_sets_are_used_together_with_an_own_file(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("RUBRICLAB_DATA", str(tmp_path / "cache"))
@@ -544,7 +542,7 @@ WHOLE = Path(__file__).with_name("whole.toml").read_text("utf-8")
         ("no = [toml", "is no TOML"),
     ],
 )
-def test_a_study_file_that_is_none_is_refused_in_words(text: str, said: str, lab: Lab) -> None:
+def test_an_invalid_study_file_is_refused_with_a_reason(text: str, said: str, lab: Lab) -> None:
     app = lab("setup")
     app.session_state["launch-toml"] = True
     uploaded(app.run(), text, name="study.toml", to="upload-toml")

@@ -1,6 +1,4 @@
-"""Pages as people expect them to be: said aloud, saved as pictures, linked to, by keys, told of an
-end; hostile names run nothing.
-"""
+"""Check pages in a browser: accessibility, links, keys, saved charts, and hostile names."""
 
 import re
 from collections.abc import Iterator
@@ -279,7 +277,7 @@ def test_a_report_prints_on_two_sheets(browser: Browser, address: str, run: str)
         assert 1 <= sheets <= 2
 
 
-def test_the_end_of_a_run_is_told_on_every_page(browser: Browser, tmp_path: Path) -> None:
+def test_the_end_of_a_run_is_announced_on_every_page(browser: Browser, tmp_path: Path) -> None:
     with running_lab(tmp_path / "lab.duckdb") as address, browser() as page:
         visit(page, f"{address}/setup")
         page.get_by_text("Sample", exact=True).click()

@@ -1,6 +1,4 @@
-"""A stranger's file becomes a heatmap of the embedded judge in six clicks, in a real browser
-against a cold server.
-"""
+"""Check in a browser that a stranger's file becomes a heatmap in six clicks."""
 
 import csv
 import re
