@@ -96,7 +96,7 @@ def emphasised(line: str, strong: str) -> str:
     return f"{safe(before)}**{safe(bold)}**{safe(after)}"
 
 
-def answer_beside_picture(
+def answer_with_picture(
     answer: Answer,
     kind: str,
     shown: Shown,
@@ -148,7 +148,7 @@ def with_people(findings: Findings, subject: Subject) -> None:
         )
     shown = Shown(title, reach_forest(findings, subject), note)
     key = f"reach-{subject.condition}"
-    answer_beside_picture(people_answer(findings, subject), "people", shown, key)
+    answer_with_picture(people_answer(findings, subject), "people", shown, key)
     _folds(findings, findings.select(condition=subject.condition), PEOPLE)
 
 
@@ -167,7 +167,7 @@ def what_helps(findings: Findings, subject: Subject, below: Callable[[], None]) 
             note += f" Lines on points: {ci()}."
         shown = Shown("How dependable the mean of several calls is", curve, note)
     answer, key = helps_answer(findings, subject), f"calls-{subject.condition}"
-    answer_beside_picture(answer, "helps", shown, key, below=below)
+    answer_with_picture(answer, "helps", shown, key, below=below)
     own = findings.conditions[subject.condition].setting
     rows = [row for row in findings.rows if findings.conditions[row.condition].setting == own]
     _folds(findings, rows, HELPS)

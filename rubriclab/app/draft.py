@@ -1,5 +1,7 @@
-"""What the steps of Set up say and the files uploaded in this visit in; a study, its plan and its
-file out.
+"""Hold what the steps of Set up say, and turn it into a study, its plan, and its file.
+
+A draft may be incomplete: it is checked only when somebody asks for the study or the plan. Files
+live in the visit's memory; the lab never opens a path that a study names.
 """
 
 from __future__ import annotations
@@ -30,24 +32,24 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=BaseModel)
 T = TypeVar("T")
 MOST_LOOKED_UP = 50_000
-"""Calls of a plan that are looked up one by one in the run before, some 20 µs each."""
+"""Up to this many calls are looked up in the earlier run, at 20 µs each; more would be slow."""
 
 
 def changed(part: P, **values: Any) -> P:
-    """The table with other values. Raises LabError."""
+    """Return the table with other values. Raises LabError."""
     return validated(type(part), dict(part) | values)
 
 
 def written(rubric: Rubric) -> RubricPart:
-    """A rubric as the study file holds it."""
+    """Return a rubric as the study file holds it."""
     return RubricPart(**rubric.document())
 
 
 class Uploads(Folder):
     """The files that were uploaded in this visit, by the names that the study gives them.
 
-    Nothing else is read: a study that somebody loads may name any path of this machine. ``version``
-    counts the uploads: what was made of the files before is made again.
+    Nothing else is opened: a study that somebody loads may name any path of this machine.
+    ``version`` counts the uploads, so that whatever was made of earlier files is made again.
     """
 
     def __init__(self) -> None:
@@ -63,27 +65,25 @@ class Uploads(Folder):
         return _uploaded(self.rubrics, name, "step 2")
 
     def published(self, part: DataPart) -> tuple[DataSet, Rubric]:
-        """As they were published; nothing is fetched but by its button."""
+        """Return a data set as it was published. Only its button downloads anything."""
         about = sources()[str(part.published)]
         if not part.files and not all(file.here() for file in about.files):
             raise LabError(
-                f"{about.title} is not on this machine yet: fetch it, or upload your copy, in step "
-                f"1."
+                f"{about.title} is not on this machine yet. Download it or upload your copy in "
+                "step 1."
             )
         return super().published(part)
 
 
 def _uploaded(files: Mapping[str, T], name: str, where: str) -> T:
     if name not in files:
-        raise LabError(
-            f"The study names “{shorten(name)}”, which is on your machine: upload it in {where}."
-        )
+        raise LabError(f"The study names the file “{shorten(name)}”. Upload it in {where}.")
     return files[name]
 
 
 @dataclass(frozen=True)
 class Before:
-    """A run that is asked again with changes: where it is kept, and its study."""
+    """A run that is repeated with changes: the store that holds it, its id, and its study."""
 
     store: Reader
     id: str
@@ -91,27 +91,21 @@ class Before:
 
 
 def with_wording(study: Study, before: Study) -> Study:
-    """The study whose changed rubric is one more level of the factor wording; the first is that of
-    ``before``.
+    """Return the study with its changed rubric as a second level of the factor wording.
 
-    As it is where the rubric has the same words; where its criteria or scores are others, or data
-    sets have rubrics of their own, the two cannot be held against each other answer by answer.
+    The first level is the rubric of ``before``, so both are asked about the same answers. The
+    study is returned as it is if the rubric's words are the same, or if answers could not be
+    compared: criteria or scores differ, or data sets have rubrics of their own.
     """
     old, new, design = before.rubric, study.rubric, study.design
     if old is None or new is None or any(part.rubric for part in study.data):
         return study
-    if old.criteria == new.criteria:  # another name alone changes no call
+    if old.criteria == new.criteria:  # a new name alone changes no call
         return study.model_copy(update={"rubric": old})
-    shapes = [
-        [(c["name"], [o["score"] for o in c["options"]]) for c in part.criteria]
-        for part in (old, new)
-    ]
-    if shapes[0] != shapes[1] or not {*FACTORS["wording"]} & {*design.axes}:
+    if _scales(old) != _scales(new) or not {*FACTORS["wording"]} & {*design.axes}:
         return study
-    levels, name = (
-        design.vary.wording or (old.name or "before",),
-        f"{shorten(new.name, 190)}, changed",
-    )
+    levels = design.vary.wording or (old.name or "before",)
+    name = f"{shorten(new.name, 190)}, changed"
     while look_alike(name) in map(look_alike, levels):
         name = f"{name} again"
     vary = design.vary.model_copy(update={"wording": (*levels, name)})
@@ -120,15 +114,26 @@ def with_wording(study: Study, before: Study) -> Study:
     return study.model_copy(update={"rubric": old, "rubrics": rubrics, "design": design})
 
 
+def _scales(rubric: RubricPart) -> list[tuple[str, list[Any]]]:
+    """Return the name and the scores of each criterion."""
+    return [
+        (criterion["name"], [option["score"] for option in criterion["options"]])
+        for criterion in rubric.criteria
+    ]
+
+
 @dataclass
 class Draft:
-    """``study``: what the steps filled in so far, unchecked, its data perhaps none. Loading,
-    editing and launching are one path: what no step shows stays in it.
+    """What the steps of Set up say so far.
 
-    ``unconfirmed``: files whose columns the user has not confirmed; ``judged``: a file of finished
-    judgments, before it is a run; ``problems``: by step, why the study cannot be launched as it
-    stands; ``suggested``: a name for it; ``before``: the run that is asked again; ``beside``: a
-    rubric whose words are changed since stands beside the run's own.
+    Loading, editing, and launching are one path: a part of the study that no step shows stays in
+    it.
+
+    study: what is filled in, unchecked; it may have no data yet. uploads: the files of this visit.
+    unconfirmed: files whose columns the user has not confirmed. judged: a file of finished
+    judgments, before it becomes a run. problems: by step, why the study cannot be launched.
+    suggested: the name that the page suggested last. before: the run that is repeated with changes.
+    keep_wording: whether changed words of the rubric are compared with that run's own words.
     """
 
     study: Study = field(
@@ -142,23 +147,24 @@ class Draft:
     problems: dict[int, str] = field(default_factory=dict)
     suggested: str = ""
     before: Before | None = None
-    beside: bool = True
+    keep_wording: bool = True
     _known: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     def change(self, **parts: Any) -> None:
-        """Put tables of the study in place of what they were."""
+        """Replace tables of the study."""
         self.study = self.study.model_copy(update=parts)
 
     def set_rubric(self, part: RubricPart | None) -> None:
-        """The study's rubric, also where it is the first wording."""
+        """Set the study's rubric; it is also the first wording, if wordings are compared."""
         first, rubrics = self.study.design.vary.wording[:1], self.study.rubrics
         if part is not None and first and first[0] in rubrics:
             rubrics = rubrics | {first[0]: part}
         self.change(rubric=part, rubrics=rubrics)
 
     def set_data(self, number: int, part: DataPart | None) -> None:
-        """Put a data set in place of the one of that number, or behind all; None removes it, and
-        what it alone names.
+        """Replace the data set of this number, or add it after all others.
+
+        None removes the data set, together with the uploads that only it names.
         """
         data = self.study.data
         self.change(data=(*data[:number], *([part] if part else ()), *data[number + 1 :]))
@@ -171,19 +177,18 @@ class Draft:
             self._known.clear()
 
     def checked(self) -> Study:
-        """The study as a file could hold it. Raises LabError in words for what its models
-        refuse.
-        """
+        """Return the study as a file could hold it. Raises LabError if a model refuses it."""
         if not self.study.data:
-            raise LabError("First add your answers in step 1.")
+            raise LabError("Add your answers in step 1 first.")
         study = self.study
-        if self.before is not None and self.beside:
+        if self.before is not None and self.keep_wording:
             study = with_wording(study, self.before.study)
         return changed(study, name=shorten(study.name, 200) or "Study")
 
     def rubric(self, number: int | None = 0) -> Rubric:
-        """The rubric of a data set; of None, and before there are data, the study's. Raises
-        LabError without its file.
+        """Return the rubric of a data set; the study's own for None or if there are no data.
+
+        Raises LabError if its file was not uploaded.
         """
         study, code = self.study, number or 0
         if number is None or not study.data:
@@ -193,8 +198,9 @@ class Draft:
         )
 
     def dataset(self, number: int = 0) -> DataSet:
-        """The items of a data set. Raises LabError where its file is not here or not as the study
-        says.
+        """Return the items of a data set.
+
+        Raises LabError if its file was not uploaded or does not fit what the study says.
         """
         study, rubric = self.study, self.rubric(number)
         return self._read(
@@ -204,7 +210,7 @@ class Draft:
         )
 
     def missing_rubrics(self) -> list[str]:
-        """Files of rubrics that the study names and that were not uploaded yet."""
+        """Return the rubric files that the study names and nobody has uploaded yet."""
         study = self.study
         parts = [study.rubric, *study.rubrics.values(), *(part.rubric for part in study.data)]
         names = [part.file for part in parts if part is not None]
@@ -212,13 +218,14 @@ class Draft:
         return [name for name in dict.fromkeys(names) if name and name not in self.uploads.rubrics]
 
     def here(self, number: int) -> bool:
-        """Whether a data set can be read as the study says."""
+        """Return whether a data set can be loaded as the study says."""
         try:
             return bool(self.dataset(number).items)
         except LabError:
             return False
 
     def _read(self, what: str, part: DataPart, make: Callable[[], T]) -> T:
+        """Return what ``make`` makes of a data set, once per state of it and of the rubrics."""
         tables, design = (
             self.study.model_dump_json(include={"rubric", "rubrics"}),
             self.study.design,
@@ -231,7 +238,10 @@ class Draft:
         )
 
     def _made(self, what: str, key: str, make: Callable[[], T]) -> T:
-        """What is made of the uploads and of what ``key`` says, once for each state of both."""
+        """Return what ``make`` makes, once for each state of the uploads and of ``key``.
+
+        A page runs again after every click, and reading the files each time would take seconds.
+        """
         key = f"{self.uploads.version} {key}"
         if self._known.get(what, ("", None))[0] != key:
             self._known[what] = key, make()
@@ -239,7 +249,7 @@ class Draft:
         return made
 
     def plan(self) -> tuple[Plan, Estimate]:
-        """The calls that a launch would make, what they take and can find. Raises LabError."""
+        """Return the calls of a launch, and what they cost and can detect. Raises LabError."""
         from rubriclab.runs.forecast import estimate
         from rubriclab.study.plan import plan
 
@@ -257,12 +267,15 @@ class Draft:
         return self._made("plan", f"{study.model_dump_json()} {agreed}", make)
 
     def answered(self, plan: Plan) -> int | None:
-        """How many calls of a plan the run that is asked again has answers to; None where they are
-        too many to look.
+        """Return how many calls of a plan have replies in the run that is repeated.
+
+        None means that there are too many calls to look them up.
         """
         before = self.before
-        if before is None or len(plan) > MOST_LOOKED_UP:
-            return None if before else 0
+        if before is None:
+            return 0
+        if len(plan) > MOST_LOOKED_UP:
+            return None
 
         def look() -> int:
             known = before.store.final_keys(before.id)
@@ -272,6 +285,7 @@ class Draft:
 
 
 def draft() -> Draft:
+    """Return this visit's draft; a new one starts with the lab's own rubric and no data."""
     if "setup draft" not in st.session_state:
         st.session_state["setup draft"] = Draft()
     held: Draft = st.session_state["setup draft"]
@@ -279,19 +293,24 @@ def draft() -> Draft:
 
 
 def study_toml(study: Study) -> str:
-    """The study as the file that ``read_study`` reads: what differs from the defaults, with rubric
-    and judges.
+    """Return the study as a file that ``read_study`` reads.
+
+    It has what differs from the defaults, and always the name and the judges.
     """
     body = study.model_dump(mode="json", exclude_defaults=True, exclude={"name", "judges"})
     body["judges"] = [
         judge.model_dump(mode="json", exclude_defaults=True) for judge in study.judges
     ]
     for judge in body["judges"]:
+        # TOML has no null, and here it does not mean the default.
         if judge.get("temperature", 0.0) is None:
             judge["temperature"] = "server"
     text = f"name = {_value(study.name)}\n"
     for key, value in body.items():
-        heading, parts = (f"[[{key}]]", value) if isinstance(value, list) else (f"[{key}]", [value])
+        if isinstance(value, list):
+            heading, parts = f"[[{key}]]", value
+        else:
+            heading, parts = f"[{key}]", [value]
         for part in parts:
             text += "\n".join(["", heading, *_lines(part), ""])
     return text
@@ -307,13 +326,12 @@ def _lines(table: Mapping[str, Any]) -> list[str]:
 
 
 def _value(value: Any) -> str:
-    """One TOML value: tables inline, arrays of tables one a line."""
+    """Return one TOML value: tables inline, arrays of tables with one per line."""
     if isinstance(value, dict):
         return "{ " + ", ".join(_lines(value)) + " }"
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return "[\n" + "".join(f"  {_value(part)},\n" for part in value) + "]"
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
-    return json.dumps(value, ensure_ascii=False).replace(
-        "\x7f", "\\u007f"
-    )  # JSON's escapes are TOML's, but for this
+    # TOML has JSON's escapes, and demands one more.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

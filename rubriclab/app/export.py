@@ -1,6 +1,4 @@
-"""A run in; a one-page report, a judge card, tables and figures, or its data out: shown before they
-are taken.
-"""
+"""Export a run as a report, a judge card, tables and figures, or data, with a preview of each."""
 
 from __future__ import annotations
 
@@ -37,18 +35,22 @@ PARTS = dict(
     )
 )
 PREVIEW = ("item_id", "ordering", "score", "position", "status", "reply")
-PROTOCOLS = {"Recommended": "", "One order": "one order", "Average": "average of orders"}
+METHODS = {"Recommended": "", "One order": "one order", "Average": "average of orders"}
+"""Method on the page -> its name in a card and in the command."""
+MOST_FIGURES = 12
+"""Figures offered for download; a run with more judges than that needs a table."""
 TOOLS = {
     "Python": "Plain Python",
     "inspect-ai": "inspect-ai",
     "DeepEval": "DeepEval",
     "promptfoo": "promptfoo",
 }
-"""What a card is for -> the heading of its example in docs/pipelines.md."""
+"""What the card is for -> the heading of its example in docs/pipelines.md."""
 DOCS = lab_folder() / "docs"
 
 
 def page() -> None:
+    """Draw the choice of run and kind, then the options on the left and a preview on the right."""
     info = state.run_choice()
     if info is None:
         results.nothing("Export")
@@ -63,7 +65,7 @@ def page() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         results.choose_run(info, "export")
         kind = st.segmented_control(
-            "What for",
+            "Format",
             list(kinds),
             default="One-page report",
             key="for",
@@ -72,14 +74,14 @@ def page() -> None:
             wrap=True,
         )
     left, right = st.columns([1, 1.75], gap="large")
-    kinds[str(kind)](
-        state.kept(info.id), info.name, left, right.container(border=True, key="preview")
-    )
+    preview = right.container(border=True, key="preview")
+    kinds[str(kind)](state.kept(info.id), info.name, left, preview)
 
 
 def _report(run: Kept, name: str, left: Any, right: Any) -> None:
+    """Draw the report's title and parts on the left, and the report itself on the right."""
     with left:
-        st.markdown("One HTML file that opens anywhere, also without a network.")
+        st.markdown("One HTML file that opens anywhere, even without a network.")
         title = st.text_input(
             "Title", default_title(run.findings), max_chars=200, key=f"title-{run.id}"
         )
@@ -94,10 +96,10 @@ def _report(run: Kept, name: str, left: Any, right: Any) -> None:
         texts = st.toggle(
             "Include texts and rater names",
             key="texts",
-            help="Off: the file holds numbers, names of judges and your rubric, but no answer and "
-            "no rater.",
+            help="Off: the file contains numbers, names of judges, and your rubric, but no "
+            "answers and no raters.",
         )
-        with faults(), st.spinner("Report is being written …"):
+        with faults(), st.spinner("Writing the report…"):
             content = run.content(
                 ".html", title=title or None, include=[PARTS[part] for part in include], texts=texts
             )
@@ -106,53 +108,53 @@ def _report(run: Kept, name: str, left: Any, right: Any) -> None:
             st.caption(f"About {max(1, round(len(content) / 1000)):,} kB.")
             with right:
                 st.caption("Preview")
-                _framed(content, "The report as it will look")
+                _framed(content, "Preview of the report")
         _terminal(f"rubriclab export {run.id} --out report.html")
 
 
 def _framed(content: bytes, alt: str, height: int = 900) -> None:
-    """As an address of its own the file has no origin: it could not reach the page even if it had a
-    script.
+    """Draw a file in a frame without an origin of its own.
+
+    A data address has none, so the file could not reach the page even if it contained a script.
     """
     st.iframe(
         f"data:text/html;charset=utf-8;base64,{b64encode(content).decode()}", height=height, alt=alt
     )
 
 
-def _card(run: Kept, name: str, left: Any, right: Any) -> None:  # noqa: ARG001 - the examples name the file
+def _card(run: Kept, _name: str, left: Any, right: Any) -> None:
+    """Draw the card's options on the left; the card, CI gate, and drift check on the right."""
+    judges = [asked.judge for asked in run.table.conditions]
     with left:
         st.markdown(
-            "The prompt, settings, rubric and orders that were measured, in one file for your own "
+            "The tested judge prompt, settings, rubric, and orders in one file, for your own "
             "pipeline."
         )
-        judge = results.choice("Judge", [asked.judge for asked in run.table.conditions], "judge")
-        protocol = PROTOCOLS[
-            str(
-                st.segmented_control(
-                    "Protocol",
-                    list(PROTOCOLS),
-                    default="Recommended",
-                    key="protocol",
-                    bind="query-params",
-                    required=True,
-                    wrap=True,
-                    help="Recommended: as many orders as What helps says.",
-                )
-            )
-        ]
+        judge = results.choice("Judge", judges, "judge")
+        chosen = st.segmented_control(
+            "Method",
+            list(METHODS),
+            default="Recommended",
+            key="protocol",
+            bind="query-params",
+            required=True,
+            wrap=True,
+            help="Recommended: as many orders as What helps suggests.",
+        )
+        protocol = METHODS[str(chosen)]
         margin = st.number_input(
-            "Largest distance allowed, points (optional)",
+            "Max expected error, points (optional)",
             0.01,
             100.0,
             None,
             0.05,
             key="margin",
             bind="query-params",
-            help="Of a score from the mean over all orders. The card is refused where that cannot "
-            "be promised.",
+            help="How far a score may lie from its mean over all orders. If the judge cannot "
+            "keep to that, there is no card.",
         )
         button = st.container()
-        with right, faults(), st.spinner("Card is being written …"):
+        with right, faults(), st.spinner("Writing the card…"):
             content = run.content(".card.json", protocol=protocol, margin=margin, judge=judge)
             with button:
                 download(
@@ -162,71 +164,81 @@ def _card(run: Kept, name: str, left: Any, right: Any) -> None:  # noqa: ARG001 
                     type="primary",
                     key="download-card",
                 )
-            _card_preview(
-                json.loads(content), content.decode(), margin or run.findings.smallest_mean(0)
-            )
-        flags = f' --protocol "{protocol}"' * bool(protocol) + (
-            f" --margin {margin:g}" if margin else ""
-        )
-        several = len({asked.judge for asked in run.table.conditions}) > 1
-        _terminal(
-            f"rubriclab export {run.id} --out judge.card.json{flags}"
-            + f' --judge "{judge}"' * several
-        )
+            wanted = margin or run.findings.smallest_mean(0)
+            _card_preview(json.loads(content), content.decode(), wanted)
+        command = f"rubriclab export {run.id} --out judge.card.json"
+        if protocol:
+            command += f' --protocol "{protocol}"'
+        if margin:
+            command += f" --margin {margin:g}"
+        if len(set(judges)) > 1:
+            command += f' --judge "{judge}"'
+        _terminal(command)
     with right:
-        fold("Gate for CI", lambda: _gate(run, judge), icon="verified", key="gate")
-        fold("Check for drift", lambda: _drift(run), icon="monitoring", key="drift")
+        fold("CI gate", lambda: _gate(run, judge), icon="verified", key="gate")
+        fold("Drift check", lambda: _drift(run), icon="monitoring", key="drift")
 
 
 def _card_preview(card: dict[str, Any], text: str, wanted: float) -> None:
-    """The protocol, what the card promises, the code around it, and the file. ``wanted``: distance,
-    points.
+    """Draw the method, the expected error, the code around the card, and the file itself.
+
+    ``wanted``: the expected error in points that the user allows, else the smallest that matters.
     """
-    promise, orders = card["promise"], card["protocol"]["orders"]
+    error, orders = card["promise"], card["protocol"]["orders"]
     several = len(orders) > 1
-    st.header(f"Average {len(orders)} orders" if several else "One order is asked", anchor=False)
-    shown = "; ".join(order_title(order) for order in orders[:3]) + (
-        " …" if len(orders) > 3 else ""
-    )
-    why = (
-        f", which comes within {number(wanted, '.2f')} points" if promise["high"] <= wanted else ""
-    )
-    st.markdown(f"{count(len(orders), 'call')} an answer{why}. Listed {safe(shown, 300)}")
-    ends = (
-        f"{ci(promise['level'])} {number(promise['low'], '.2f')} to "
-        f"{number(promise['high'], '.2f')}"
-    )
-    st.markdown(
-        f"**Promise**: scores lie **{number(promise['distance'], '.2f')} points** from the mean "
-        f"over all orders ({ends}), "
-        f"measured on {count(promise['items'], 'item')}. None of them lies further than "
-        f"{number(promise['margin'], '.2f')}, "
-        "95 times in 100."
-        + f" One order alone: {number(promise['one_order'], '.2f')} points."
-        * several
-    )
+    st.header(f"Average {len(orders)} orders" if several else "Ask in one order", anchor=False)
+    shown = "; ".join(order_title(order) for order in orders[:3])
+    if len(orders) > 3:
+        shown += "…"
+    why = ""
+    if error["high"] <= wanted:
+        why = f", to stay within {number(wanted, '.2f')} points"
+    st.markdown(f"{count(len(orders), 'call')} per answer{why}. Listed {safe(shown, 300)}")
+    st.markdown(_expected_error(error, several))
     tool = st.segmented_control(
         "For", list(TOOLS), default="Python", key="tool", bind="query-params", required=True
     )
     verbatim(_example(TOOLS[str(tool)]))
     study = read_card(card)[1]
-    if study.prompt and (
-        further := named(study.prompt.templates[0])[1] - {"instruction", "response", "reference"}
-    ):
-        columns = safe(", ".join(sorted(further)))
-        st.caption(f"The prompt shows further columns, which judge.score needs too: {columns}.")
+    if study.prompt:
+        used = named(study.prompt.templates[0])[1]
+        further = used - {"instruction", "response", "reference"}
+        if further:
+            columns = safe(", ".join(sorted(further)))
+            st.caption(
+                "The judge prompt shows further columns, which judge.score needs as well: "
+                f"{columns}."
+            )
     if not study.judges[0].about.served:
-        st.caption("This judge runs on your machine: leave the client out.")
+        st.caption("This judge runs on your machine, so leave out the client.")
     fold(
-        "The file, as it will be written",
+        "The file, as it will be saved",
         lambda: verbatim(text, height=420),
         icon="description",
         key="card-file",
     )
 
 
+def _expected_error(error: dict[str, Any], several: bool) -> str:
+    """Say how far scores lie from their mean over all orders.
+
+    ``error``: the card's figures, in points; see ``ExpectedError``. ``several``: whether the card
+    asks in several orders, so that one order alone is worth a comparison.
+    """
+    low, high = number(error["low"], ".2f"), number(error["high"], ".2f")
+    text = (
+        f"**Expected error**: a score is typically **{number(error['distance'], '.2f')} "
+        f"points** away from its mean over all orders ({ci(error['level'])} {low} to {high}, "
+        f"{count(error['items'], 'item')}). For each of these, 95 of 100 scores are within "
+        f"{number(error['margin'], '.2f')} points."
+    )
+    if several:
+        text += f" With one order alone, it is {number(error['one_order'], '.2f')} points."
+    return text
+
+
 def _example(heading: str) -> str:
-    """The code below a heading of docs/pipelines.md, which tests run."""
+    """Return the code below a heading of docs/pipelines.md, which the tests run."""
     text = (DOCS / "pipelines.md").read_text("utf-8")
     block = re.search(rf"^## {re.escape(heading)}\n.*?```python\n(.*?)```", text, re.M | re.S)
     assert block is not None, f"docs/pipelines.md has no example under {heading}"
@@ -234,7 +246,7 @@ def _example(heading: str) -> str:
 
 
 def _gate(run: Kept, judge: str) -> None:
-    """Limits that this judge of the run supports, as a command and as a test."""
+    """Draw limits that this judge of the run supports, as a command and as a test."""
     limits = derived(run.findings, judge)
     for part in limits:
         st.caption(safe(derived_line(part).removeprefix("# ").replace("  # ", ": ")))
@@ -242,39 +254,46 @@ def _gate(run: Kept, judge: str) -> None:
     if not useful:
         st.markdown(safe(say("not_derived", ("gate",))))
         return
-    several = len({asked.judge for asked in run.table.conditions}) > 1
-    flags = "".join(f" --limit {limit}" for limit in useful)
+    flags = "".join(f" --limit {limit}" for limit in useful) + f" --rules {RULES}"
     named = ", ".join(f'"{limit}"' for limit in useful)
-    if several:
+    if len({asked.judge for asked in run.table.conditions}) > 1:
         flags = f" --judge {shlex.quote(judge)}{flags}"
         named += f", judge={judge!r}"
-    flags += f" --rules {RULES}"
-    # Judgments made elsewhere have no study to ask again: the gate reads the next file of them.
-    source, asked = ("judgments.csv", "read") if run.plan is None else ("study.toml", "run")
+    # Judgments made elsewhere have no study to run: the gate reads the next file of them.
+    source, function = "study.toml", "run"
+    if run.plan is None:
+        source, function = "judgments.csv", "read"
     verbatim(f"rubriclab gate {source}{flags} --junit gate.xml")
-    call = f'rl.{asked}("{source}")'
-    test = (
-        f"def test_the_judge_is_as_measured():\n    run = {call}\n"
+    verbatim(
+        "import rubriclab as rl\n\n\n"
+        "def test_the_judge_is_as_measured():\n"
+        f'    run = rl.{function}("{source}")\n'
         f'    assert run.gate({named}, rules={RULES}) == "passes"'
     )
-    verbatim(f"import rubriclab as rl\n\n\n{test}")
-    st.caption(
-        "Ends with 0 where it passes, 4 where it fails, 5 where it cannot tell."
-        + " study.toml: What for, Data." * (run.plan is not None)
-    )
+    caption = "Exit code: 0 if it passes, 4 if it fails, 5 if it cannot tell."
+    if run.plan is not None:
+        caption += " Export study.toml under Data."
+    st.caption(caption)
 
 
 def _drift(run: Kept) -> None:
     verbatim(f"rubriclab gate study.toml --against {run.id}")
     st.caption(
-        "Asks the study again and says whether the judge has changed since in level, order effect "
-        "or noise."
+        "Runs the study again, and says whether the judge's mean score, order effect, or "
+        "noise has changed since then."
     )
 
 
 def _paper(run: Kept, name: str, left: Any, right: Any) -> None:
+    """Draw a table, the figures, and the references on the left, and previews on the right."""
+    every = subjects_of_orders(run.findings)
+    drawn = [
+        (safe(subject.judge, 30), title, picture)
+        for subject in every
+        for title, picture in drawings_of(run.findings, subject)
+    ]
     with left:
-        st.markdown("**Table**: judges as lines; any measure, with its interval.")
+        st.markdown("**Table**: judges as rows, any measure, with its interval.")
         with faults():
             table = results.choose_table(str(run.id), run.findings)
             with right:
@@ -285,50 +304,40 @@ def _paper(run: Kept, name: str, left: Any, right: Any) -> None:
                     ("LaTeX", ".tex", table.latex()),
                     ("Markdown", ".md", table.markdown()),
                 ):
-                    download(
-                        label,
-                        text,
-                        file_name(f"{name} table", ending),
-                        key=f"download-table{ending}",
-                    )
+                    file = file_name(f"{name} table", ending)
+                    download(label, text, file, key=f"download-table{ending}")
         st.markdown("**Figures**: the pictures of the report, as SVG.")
-        every = subjects_of_orders(run.findings)
-        drawn = [
-            (safe(subject.judge, 30), *part)
-            for subject in every
-            for part in drawings_of(run.findings, subject)
-        ]
-        for figure, (judge, title, picture) in enumerate(drawn[:12], 1):
+        for figure, (judge, title, picture) in enumerate(drawn[:MOST_FIGURES], 1):
             file = file_name(f"{name} figure {figure}", ".svg")
             label = f"{judge}: {title}" if len(every) > 1 else title
             download(label, svg_of(picture), file, key=f"download-figure-{figure}")
         if not drawn:
             st.caption(
-                "This run has no such picture; the camera over every chart of Results saves it as "
-                "PNG or SVG."
+                "This run has none of these pictures. On Results, the camera button over a chart "
+                "saves it as PNG or SVG."
             )
-        st.markdown("**References**: the papers whose measures these are.")
-        download(
-            "BibTeX", (DOCS / "papers.bib").read_text("utf-8"), "rubriclab.bib", key="download-bib"
-        )
+        st.markdown("**References**: the papers that define these measures.")
+        bibliography = (DOCS / "papers.bib").read_text("utf-8")
+        download("BibTeX", bibliography, "rubriclab.bib", key="download-bib")
         _terminal(f"rubriclab export {run.id} --out table.tex")
     with right:
-        fold("The table in LaTeX", lambda: verbatim(table.latex()), icon="code", key="latex")
+        fold("Table in LaTeX", lambda: verbatim(table.latex()), icon="code", key="latex")
         if drawn:
-            _framed(run.content(".html", include=["charts"]), "The figures as they will look", 640)
+            _framed(run.content(".html", include=["charts"]), "Preview of the figures", 640)
 
 
 def _data(run: Kept, name: str, left: Any, right: Any) -> None:
+    """Draw the files with the run's data on the left, and the first judgments on the right."""
     plan = run.plan
     with left:
-        st.markdown("**Judgments**: one row a judgment, with the order shown and the reply.")
+        st.markdown("**Judgments**: one row per judgment, with the order shown and the reply.")
         _made("judgments.csv", name, lambda: run.content(".csv"))
-        st.markdown("**Numbers**: one row a number, with its interval, as every page shows it.")
+        st.markdown("**Numbers**: one row per number, with its interval, as on every page.")
         _made("numbers.csv", name, lambda: run.content(".numbers.csv"))
         if plan is not None:
-            st.markdown("**Study**: what was asked of whom, to be run again.")
+            st.markdown("**Study**: data, rubric, judge, and orders, to run it again.")
             _made("study.toml", name, lambda: study_toml(plan.study))
-        st.markdown("**Run**: all of it in one file, which another lab reads.")
+        st.markdown("**Run**: everything in one file, which another lab can open.")
         _made("run.zip", name, lambda: run.content(".zip"))
         _terminal(f"rubriclab export {run.id} --out run.zip")
     with right:
@@ -340,8 +349,9 @@ def _data(run: Kept, name: str, left: Any, right: Any) -> None:
 
 
 def _made(kind: str, name: str, make: Callable[[], str | bytes]) -> None:
-    """A download whose file is made when it is asked for. ``kind``: its ending is that of the
-    file.
+    """Draw a download whose file is made on demand.
+
+    ``kind``: what is added to the run's name, with the file's ending.
     """
     stem, _, ending = kind.partition(".")
     label = f"{stem.capitalize()} ({ending.upper()})"
@@ -349,4 +359,5 @@ def _made(kind: str, name: str, make: Callable[[], str | bytes]) -> None:
 
 
 def _terminal(command: str) -> None:
-    fold("The same from a terminal", lambda: verbatim(command), icon="terminal")
+    """Draw a fold with the command that exports the same."""
+    fold("The same on the command line", lambda: verbatim(command), icon="terminal")

@@ -125,7 +125,7 @@ def _assumptions() -> None:
 
 
 def _checks() -> None:
-    """Show what simulated judges revealed about the method, beside what the lab promises."""
+    """Show what simulated judges revealed about the method, with what the lab promises."""
     st.markdown(WORDS["checked"])
     rows = []
     for kind, part, cells, enough, studies, low, high, missed in CHECKS:

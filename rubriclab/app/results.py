@@ -1,7 +1,7 @@
 """Show whether the order biases this judge, by how much, and what to do about it.
 
 The page reads from top to bottom: the header row chooses a run and one of its judges, the answer
-stands beside its picture, and tabs hold the rest. Every choice is kept in the address, so that a
+comes with its picture, and tabs hold the rest. Every choice is kept in the address, so that a
 link opens the same view.
 """
 
@@ -93,7 +93,7 @@ def page() -> None:
         _menu(info, answer)
         logged_button(info, "results-logged")
     key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
-    answers.answer_beside_picture(answer, "bias", _main(chosen), key, partial(_clicked, key))
+    answers.answer_with_picture(answer, "bias", _main(chosen), key, partial(_clicked, key))
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
     if subject.calls and has_people(findings, subject.condition):
         parts["With people"] = lambda: _people(chosen)
@@ -177,7 +177,7 @@ def _menu(info: RunInfo, answer: Answer) -> None:
 def _header(info: RunInfo) -> tuple[Chosen, Any]:
     """Draw the header row; return what it chose, and the container in which its menu goes.
 
-    Widgets stand in another order than they are asked in: the condition is chosen from the
+    Widgets are created in another order than they are shown in: the condition is chosen from the
     findings, which depend on the options to its right.
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -318,7 +318,7 @@ def _unit(run: Kept, own: str) -> str:
 
 
 def _main(chosen: Chosen) -> Shown:
-    """Return the picture beside the answer, with a note that ends in what it is made of."""
+    """Return the picture next to the answer, with a note that ends in what it is made of."""
     shown = pictures.main_picture(chosen.findings, chosen.subject, chosen.condition)
     return shown._replace(note=f"{shown.note} {_made_of(chosen)}")
 

@@ -1,5 +1,6 @@
-"""The store's runs in; Runs out: how far they are, and the ways to pause, resume, rename, download
-and delete them.
+"""List the store's runs, show the progress of those that are going, and offer what can be done.
+
+Recorded examples come below the user's runs. They open like any run, and cannot be changed.
 """
 
 from __future__ import annotations
@@ -22,23 +23,31 @@ from rubriclab.words.phrases import number
 
 if TYPE_CHECKING:
     from rubriclab.runs.reading_check import ReadingCheck
-    from rubriclab.runs.runner import Run
+    from rubriclab.runs.runner import Run, RunSnapshot
     from rubriclab.store.read import RunInfo
 
 Checks = Mapping[str, Mapping[str, list[str]]]
 """What a run keeps of its reading checks, by judge."""
 PAGE = 20
+"""Runs on one page of the list."""
+REFRESH_SECONDS = 1.0
+"""How often the progress of a run is drawn again."""
 ORDERED = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}
+"""What a run reorders, as its row says; otherwise it is the order of answers."""
 STOPPED = {
     "paused": "paused",
     "cancelled": "cancelled",
     "interrupted": "stopped",
-    "failed": "nothing could be read",
+    "failed": "no reply could be parsed",
     "planned": "not started",
 }
+"""States of runs that have stopped, and what the list says of them."""
+COUNTED = ("balanced", "williams", "all", "random")
+"""Strategies that show each option at each position equally often, at least on average."""
 
 
 def page() -> None:
+    """Draw running runs, then all others, then the recorded examples and the store."""
     st.title("Runs", anchor=False)
     active = {run.id for run in state.active()}
     for run_id in active:
@@ -48,8 +57,8 @@ def page() -> None:
         _list([info for info in state.store().runs() if info.id not in active], bool(active))
         examples = state.shown_examples()
         if examples:
-            st.caption("Recorded with small models, to look at")
-        for info in examples:  # they open like any run, and cannot be changed
+            st.caption("Examples, recorded with small models")
+        for info in examples:
             _row(info, own=False)
     fold("Store", _store, icon="database", key="runs-store")
 
@@ -57,32 +66,28 @@ def page() -> None:
 # ---------------------------------------------------------------- running
 
 
-@st.fragment(run_every=1.0)
+@st.fragment(run_every=REFRESH_SECONDS)
 def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
-    """A running run: refreshed each second by itself; the page is drawn anew once it has ended."""
-    run = next((run for run in state.active() if run.id == run_id), None)
-    if run is None:
-        st.rerun()  # it has ended: the whole page says how
+    """Draw the progress of a run. The card refreshes itself, and ends with the run.
+
+    Without ``buttons`` the card is narrow and shows only how far the run is.
+    """
+    running = [run for run in state.active() if run.id == run_id]
+    if not running:
+        st.rerun()  # the run has ended, and the whole page says how
         return
+    run = running[0]
     info, now = state.run_info(run_id), run.snapshot()
     sentence, picture = early(early_counts(run))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(labelled(info.name, info.simulated, 80), anchor=False, width="stretch")
-        if buttons and st.button("Pause", icon=":material/pause:", key=f"{key}-pause-{run_id}"):
-            run.pause()
-        if buttons and st.button(
-            "Cancel", icon=":material/stop:", type="tertiary", key=f"{key}-cancel-{run_id}"
-        ):
-            run.cancel()
-    left = f" · about {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
-    stage = (
-        f"{now.done:,} of "
-        f"{count(now.planned, 'call')}{f' · {safe(now.stage, 120)}' if now.stage else left}"
-    )
-    st.progress(min(1.0, now.done / now.planned) if now.planned else 0.0, text=stage)
-    words, drawing = (
-        st.columns([1, 1], gap="large") if buttons else (st.container(), st.container())
-    )
+        if buttons:
+            _pause_and_cancel(run, key)
+    st.progress(min(1.0, now.done / now.planned) if now.planned else 0.0, text=_stage(now))
+    if buttons:
+        words, drawing = st.columns([1, 1], gap="large")
+    else:
+        words, drawing = st.container(), st.container()
     with words:
         if sentence:
             st.markdown("**Early estimate**")
@@ -94,43 +99,59 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
             st.markdown(f":orange[{safe(now.reason, 300)}]")
         for check in now.checks:
             if check.warnings:
-                said = " ".join(check.remarks())
-                st.markdown(f":orange[{safe(check.judge, 40)}: {safe(said, 600)}]")
+                remarks = " ".join(check.remarks())
+                st.markdown(f":orange[{safe(check.judge, 40)}: {safe(remarks, 600)}]")
         if buttons:
-            st.caption("You can close this tab. The run goes on, and no call is asked twice.")
+            st.caption("You can close this tab. The run goes on, and no call is made twice.")
     if picture is not None:
         with drawing:
             chart(picture, key=f"{key}-early-{run_id}", height=240, data=False)
     if buttons and now.checks:
-        checks, label = now.checks, "Reading check: the first replies"
-        key = f"{key}-check-{run_id}"
-        fold(label, lambda: checks_shown(checks), icon="fact_check", key=key)
+        checks = now.checks
+        fold(
+            "Reading check: the first replies",
+            lambda: checks_shown(checks),
+            icon="fact_check",
+            key=f"{key}-check-{run_id}",
+        )
+
+
+def _pause_and_cancel(run: Run, key: str) -> None:
+    if st.button("Pause", icon=":material/pause:", key=f"{key}-pause-{run.id}"):
+        run.pause()
+    cancel = f"{key}-cancel-{run.id}"
+    if st.button("Cancel", icon=":material/stop:", type="tertiary", key=cancel):
+        run.cancel()
+
+
+def _stage(now: RunSnapshot) -> str:
+    """Say how far a run is, and what it does now or how long it will take."""
+    stage = f"{now.done:,} of {count(now.planned, 'call')}"
+    if now.stage:
+        return f"{stage} · {safe(now.stage, 120)}"
+    if now.seconds_left is not None:
+        return f"{stage} · about {duration(now.seconds_left)} left"
+    return stage
 
 
 def early_counts(run: Run) -> tuple[int, ...]:
-    """How often each position was chosen so far, under the first condition whose orders are shown
-    equally often.
+    """Return how often each position was chosen so far, or nothing if that would mislead.
 
-    Empty where there is none: under one order alone a position's share is that of its score.
+    The counts are those of the first condition that shows all orders equally often. Under one order
+    alone, the share of a position is the share of the score that it shows.
     """
     kinds = {strategy.name: strategy.kind for strategy in run.plan.study.design.plans()}
     for condition, counts in zip(run.plan.conditions, run.snapshot().early, strict=True):
-        if condition.reorder == "options" and kinds[condition.strategy] in (
-            "balanced",
-            "williams",
-            "all",
-            "random",
-        ):
+        if condition.reorder == "options" and kinds[condition.strategy] in COUNTED:
             return counts
     return ()
 
 
 def early(counts: tuple[int, ...]) -> tuple[str, Picture | None]:
-    """What the positions chosen so far say, as a sentence and as bars; nothing before the first
-    score.
+    """Return what the positions chosen so far say, as a sentence and as bars.
 
-    Without a verdict, without intervals and without the colour of an effect: nothing is decided
-    yet.
+    There is no verdict, no interval, and no colour of an effect, because nothing is decided yet.
+    Before the first score there is nothing to say.
     """
     total = sum(counts)
     if not total or len(counts) < 2:
@@ -146,24 +167,27 @@ def early(counts: tuple[int, ...]) -> tuple[str, Picture | None]:
         )
         for position, given in enumerate(counts, 1)
     )
-    least, *_, top = sorted(points, key=lambda point: point.value)
-    would_be = number(even, ".0%")
-    said = ", ".join(point.text for point in points)
-    alt = f"Bar chart of the positions chosen so far: {said} of {scores}. Nothing is decided yet."
-    # Three standard errors of an even share: what a fair draw of so many scores hardly ever passes.
-    if top.value - even < 3 * math.sqrt(even * (1 - even) / total):
-        leads = f"No position leads so far: **{least.text} to {top.text}** of {scores}"
-    else:
-        leads = f"Position {top.label} leads so far with **{top.text}** of {scores}"
+    even_share = number(even, ".0%")
+    shares = ", ".join(point.text for point in points)
+    alt = f"Bar chart of the positions chosen so far: {shares} of {scores}. Nothing is decided yet."
     axes = ("Position in the list", "")
-    drawn = Picture("bars", (Series("", points),), alt, axes, reference=f"no bias: {would_be}")
-    return f"{leads}; {would_be} would be even. The answer comes at the end.", drawn
+    reference = f"no bias: {even_share}"
+    picture = Picture("bars", (Series("", points),), alt, axes, reference=reference)
+    lowest, *_, highest = sorted(points, key=lambda point: point.value)
+    # Three standard errors of an even share: chance alone hardly ever goes beyond that.
+    if highest.value - even < 3 * math.sqrt(even * (1 - even) / total):
+        leads = f"No position leads so far: **{lowest.text} to {highest.text}** of {scores}"
+    else:
+        leads = f"Position {highest.label} leads so far with **{highest.text}** of {scores}"
+    sentence = f"{leads}. An even share would be {even_share}. The verdict comes at the end."
+    return sentence, picture
 
 
 # ---------------------------------------------------------------- the list
 
 
 def _list(infos: list[RunInfo], running: bool) -> None:
+    """Draw the search, the buttons, and the rows of one page of the list."""
     if not infos:
         if not running:
             ways_in("No runs yet.")
@@ -179,38 +203,48 @@ def _list(infos: list[RunInfo], running: bool) -> None:
             persist_state="session",
             width=340,
         )
-        ticked = [
-            info.id
-            for info in [*infos, *state.shown_examples()]
-            if st.session_state.get(f"tick-{info.id}")
-        ]
-        few, look = len(ticked) < 2, ":material/compare:"
         with st.container(horizontal=True, horizontal_alignment="right"):
-            if st.button(
-                "Compare selected", icon=look, disabled=few, help="Tick two runs or more."
-            ):
-                go("compare", **{"with": [f"{run_id}:0" for run_id in ticked]})
+            _compare_button([*infos, *state.shown_examples()])
             if st.button("New run", icon=":material/add:", type="primary"):
                 go("setup")
     if wanted:
-        infos = [
-            info
-            for info in infos
-            if look_alike(wanted) in look_alike(" ".join((info.name, *info.judges)))
-        ]
+        infos = [info for info in infos if _matches(info, wanted)]
         if not infos:
-            st.markdown(f"No run is called “{safe(wanted, 60)}”.")
-    first = (
-        PAGE * (st.pagination(-(-len(infos) // PAGE), key="runs-page") - 1)
-        if len(infos) > PAGE
-        else 0
-    )
+            st.markdown(f"No run or judge matches “{safe(wanted, 60)}”.")
+    first = 0
+    if len(infos) > PAGE:
+        pages = math.ceil(len(infos) / PAGE)
+        first = PAGE * (st.pagination(pages, key="runs-page") - 1)
     for info in infos[first : first + PAGE]:
         with contained(info.name):
             _row(info)
 
 
+def _compare_button(infos: list[RunInfo]) -> None:
+    """Draw the button that compares the runs whose boxes are ticked."""
+    ticked = [info.id for info in infos if st.session_state.get(f"tick-{info.id}")]
+    pressed = st.button(
+        "Compare selected",
+        icon=":material/compare:",
+        disabled=len(ticked) < 2,
+        help="Select two or more runs.",
+    )
+    if pressed:
+        go("compare", **{"with": [f"{run_id}:0" for run_id in ticked]})
+
+
+def _matches(info: RunInfo, wanted: str) -> bool:
+    """Return whether a run's name or one of its judges contains the text."""
+    return look_alike(wanted) in look_alike(" ".join((info.name, *info.judges)))
+
+
 def _row(info: RunInfo, *, own: bool = True) -> None:
+    """Draw one run: name and judges, its one number and its state, and what can be done.
+
+    ``own``: whether the run is in the user's store; recorded examples have no menu.
+    """
+    checks = state.check_facts(info.id) if own else {}
+    held = _held(info, checks)
     with st.container(border=True, key=f"run-{info.id}"):
         left, middle, right = st.columns([1.5, 1.4, 1.1], vertical_alignment="center")
         tick, left = left.columns([0.1, 1], vertical_alignment="center")
@@ -220,42 +254,47 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
         left.markdown(
             f"**{safe(info.name, 70)}**{labelled('', info.simulated)}  \n:small[:gray[{about}]]"
         )
-        word = STOPPED.get(info.state, "")
-        checks = state.check_facts(info.id) if own else {}
-        held = _held(info, checks)
-        reason = safe(info.reason, 200) if word and not held else ""  # said in full below
-        if reason.endswith("by you"):  # “paused by you” says both
-            word, reason = reason, ""
-        facts = f"{info.done:,} of {count(info.planned, 'call')} · {info.created:%-d %b %Y}" + (
-            word and f" · {word}"
-        )
-        why = reason and f"  \n:small[:orange[{reason}]]"
-        # The headline's number is the first judge's.
-        whose = f"{safe(info.judges[0], 40)}: " if len(info.judges) > 1 and info.done else ""
-        headline = "Cannot be shown"
         with middle:
-            with contained(info.name):
-                headline = state.headline(info)
-            st.markdown(f"**{whose}{headline}**  \n:small[:gray[{facts}]]{why}")
-        with (
-            right,
-            st.container(
-                horizontal=True, horizontal_alignment="right", vertical_alignment="center"
-            ),
-        ):
-            pressed = False
-            if info.state in STOPPED and info.state != "failed" and info.planned > 0:
-                pressed = again_button(
-                    info, f"resume-{info.id}", label="Go on" if held else "Resume"
-                )
+            _number_and_state(info, held)
+        buttons = right.container(
+            horizontal=True, horizontal_alignment="right", vertical_alignment="center"
+        )
+        with buttons:
+            can_go_on = info.state in STOPPED and info.state != "failed" and info.planned > 0
+            if can_go_on:
+                label = "Go on" if held else "Resume"
+                pressed = again_button(info, f"resume-{info.id}", label=label)
             else:
+                pressed = False
                 open_button("Open results", info, ":material/grid_on:")
             if own:
                 _menu(info)
+        # Sentences have room only below the columns.
         say_where_asked(info)
         if pressed:
             go_on(info)
         _check_panel(info, checks)
+
+
+def _number_and_state(info: RunInfo, held: bool) -> None:
+    """Draw a run's one number, how many calls it has made, and why it stopped."""
+    headline = "Cannot be shown"
+    with contained(info.name):
+        headline = state.headline(info)
+    if len(info.judges) > 1 and info.done:  # the number is the first judge's
+        headline = f"{safe(info.judges[0], 40)}: {headline}"
+    stopped = STOPPED.get(info.state, "")
+    # The panel below says in full why the reading check stopped a run.
+    reason = safe(info.reason, 200) if stopped and not held else ""
+    if reason.endswith("by you"):  # “paused by you” also says that it is paused
+        stopped, reason = reason, ""
+    facts = f"{info.done:,} of {count(info.planned, 'call')} · {info.created:%-d %b %Y}"
+    if stopped:
+        facts += f" · {stopped}"
+    lines = [f"**{headline}**", f":small[:gray[{facts}]]"]
+    if reason:
+        lines.append(f":small[:orange[{reason}]]")
+    st.markdown("  \n".join(lines))
 
 
 def again_button(
@@ -266,26 +305,24 @@ def again_button(
 ) -> bool:
     """Draw the button that goes on with a stopped run, and return whether it was pressed.
 
-    Where all was asked, it asks again what failed. Judgments made elsewhere have no such button.
+    If every call was made, it retries those that failed. Judgments made elsewhere have no button.
     """
-    failed = info.state == "failed"
-    if failed and state.kept(info.id).plan is None:
+    if info.state != "failed":
+        return st.button(label, icon=":material/play_arrow:", key=key, type=kind)
+    if state.kept(info.id).plan is None:
         return False
-    icon = "play_arrow"
-    if failed:
-        label, icon = "Ask again what failed", "replay"
-    return st.button(label, icon=f":material/{icon}:", key=key, type=kind)
+    return st.button("Retry failed calls", icon=":material/replay:", key=key, type=kind)
 
 
 def go_on(info: RunInfo) -> None:
-    """Go on with a stopped run, or say why not. Call it where a sentence has room."""
+    """Go on with a stopped run, or say why not. Call this where an error has room."""
     with faults():
         state.manager().resume(info.id, retry_failed=info.state == "failed", check="hold")
         go("runs", run=info.id)
 
 
 def say_where_asked(info: RunInfo) -> None:
-    """Say of an imported run which servers it would ask, and with which keys."""
+    """Say which servers an imported run would ask, and with which keys."""
     store = state.store_of(info.id)
     if info.state in STOPPED and store.imported(info.id):
         for sentence in where_asked(judges_of(store.study(info.id))):
@@ -296,23 +333,23 @@ def say_where_asked(info: RunInfo) -> None:
 
 
 def _check_panel(info: RunInfo, checks: Checks) -> None:
-    """Show why the reading check stopped a run, what to do, and the replies; of warnings the
-    replies.
+    """Say why the reading check stopped a run and what to do, and show the replies.
 
-    Nothing where the check found nothing.
+    A run with warnings shows only the replies, and a run without findings shows nothing.
     """
-    if _held(info, checks):
-        st.markdown(f":orange[{safe(info.reason, 900)}]")
-        with st.container(horizontal=True), faults():
-            if st.button("Check again", icon=":material/replay:", key=f"check-{info.id}"):
-                # Failed replies are asked again: their server may have been mended.
-                state.manager().resume(info.id, retry_failed=True, check="hold")
-                go("runs", run=info.id)
-            if st.button("Change", icon=":material/tune:", key=f"check-change-{info.id}"):
-                go("setup", again=info.id)
-        _check_fold(info.id)
-    elif _warned(checks):
-        _check_fold(info.id)
+    if not _held(info, checks):
+        if _warned(checks):
+            _check_fold(info.id)
+        return
+    st.markdown(f":orange[{safe(info.reason, 900)}]")
+    with st.container(horizontal=True), faults():
+        if st.button("Check again", icon=":material/replay:", key=f"check-{info.id}"):
+            # Failed calls are made again, because somebody may have fixed their server.
+            state.manager().resume(info.id, retry_failed=True, check="hold")
+            go("runs", run=info.id)
+        if st.button("Change", icon=":material/tune:", key=f"check-change-{info.id}"):
+            go("setup", again=info.id)
+    _check_fold(info.id)
 
 
 def _warned(checks: Checks) -> bool:
@@ -320,7 +357,7 @@ def _warned(checks: Checks) -> bool:
 
 
 def _held(info: RunInfo, checks: Checks) -> bool:
-    """Whether a run is paused because of its reading check, and not for another reason since."""
+    """Return whether the reading check paused this run, and nothing else did since."""
     reasons = [reason for known in checks.values() for reason in known.get("reason", ())]
     return info.state == "paused" and any(reason in info.reason for reason in reasons)
 
@@ -335,7 +372,7 @@ def _check_fold(run_id: str) -> None:
 
 
 def checks_shown(checks: Iterable[ReadingCheck]) -> None:
-    """Show reading checks. Their replies are a judge's words, so they are shown as plain text."""
+    """Draw reading checks. Replies are a judge's words, so they are shown as plain text."""
     for check in checks:
         st.markdown(f"**{safe(check.title(), 200)}**")
         verbatim("\n".join(line.text() for line in check.lines))
@@ -345,27 +382,21 @@ def checks_shown(checks: Iterable[ReadingCheck]) -> None:
 
 
 def logged_button(info: RunInfo, key: str) -> None:
-    """The way to Set up with the prompts that an import brought, to ask them in other orders."""
-    label, logged = (
-        "Run these prompts in other orders",
-        state.store_of(info.id).keeps_prompts(info.id),
-    )
-    if logged and st.button(label, icon=":material/shuffle:", key=f"{key}-{info.id}"):
+    """Draw the way to Set up with the prompts of an imported log, to reorder them."""
+    if not state.store_of(info.id).keeps_prompts(info.id):
+        return
+    key = f"{key}-{info.id}"
+    if st.button("Reorder these prompts", icon=":material/shuffle:", key=key):
         go("setup", again=info.id)
 
 
 def again_with_changes(info: RunInfo) -> None:
-    """The way to Set up with everything filled in from a run; of judgments made elsewhere why there
-    is none.
-    """
-    if state.kept(info.id).plan is None:
-        if not state.store_of(info.id).keeps_prompts(info.id):
-            st.caption(
-                "This run came as a file without its prompts, so they cannot be asked again."
-            )
-        return
-    if st.button("Run again with changes", icon=":material/tune:", key=f"change-{info.id}"):
-        go("setup", again=info.id)
+    """Draw the way to Set up, filled in from a run, or say why a run cannot be repeated."""
+    if state.kept(info.id).plan is not None:
+        if st.button("Run with changes", icon=":material/tune:", key=f"change-{info.id}"):
+            go("setup", again=info.id)
+    elif not state.store_of(info.id).keeps_prompts(info.id):
+        st.caption("This run came as a file without its prompts, so it cannot be repeated.")
 
 
 def open_button(
@@ -379,6 +410,7 @@ def open_button(
 
 
 def _menu(info: RunInfo) -> None:
+    """Draw the menu of a run of the user's store."""
     menu = st.popover(
         ":material/more_horiz:", type="tertiary", key=f"menu-{info.id}", on_change="rerun"
     )
@@ -396,35 +428,34 @@ def _menu(info: RunInfo) -> None:
         again_with_changes(info)
         checks = state.check_facts(info.id)
         if checks and not _held(info, checks) and not _warned(checks):
-            _check_fold(info.id)  # those that found something stand in the run's row
-        if (
-            info.done
-            and state.kept(info.id).plan is not None
-            and st.button("Read again", icon=":material/menu_book:", key=f"reread-{info.id}")
-        ):
+            _check_fold(info.id)  # a check with findings is in the run's row
+        can_parse = info.done and state.kept(info.id).plan is not None
+        reread = f"reread-{info.id}"
+        if can_parse and st.button("Parse replies again", icon=":material/menu_book:", key=reread):
             _read_again(info)
-        typed = str(
-            st.text_input("Name", value=info.name[:200], max_chars=200, key=f"menu-name-{info.id}")
-        ).strip()
-        if st.button(
-            "Rename", icon=":material/edit:", key=f"menu-rename-{info.id}", disabled=not typed
-        ):
-            state.store().rename(info.id, typed)
-            st.rerun()
-        name = file_name(info.name, ".zip")
+        _rename(info)
         download(
-            "Download the run",
+            "Download run",
             lambda: state.kept(info.id).content(".zip"),
-            name,
+            file_name(info.name, ".zip"),
             key=f"take-{info.id}",
         )
         if st.button("Delete", icon=":material/delete:", key=f"menu-delete-{info.id}"):
             _delete(info)
 
 
-@st.dialog("Read the replies again")
+def _rename(info: RunInfo) -> None:
+    name = st.text_input("Name", info.name[:200], max_chars=200, key=f"menu-name-{info.id}")
+    typed = str(name).strip()
+    key = f"menu-rename-{info.id}"
+    if st.button("Rename", icon=":material/edit:", key=key, disabled=not typed):
+        state.store().rename(info.id, typed)
+        st.rerun()
+
+
+@st.dialog("Parse the replies again")
 def _read_again(info: RunInfo) -> None:
-    """Say what today's reader would change in a run, and keep it where the user wants that."""
+    """Say what today's parser would change in a run, and keep that if the user wants it."""
     plan = state.kept(info.id).plan
     if plan is None:
         return
@@ -432,35 +463,31 @@ def _read_again(info: RunInfo) -> None:
         made = read_again(state.store(), info.id, plan, write=False)
         st.markdown(safe(made.sentence(), 900))
         with st.container(horizontal=True):
-            keep = "Keep the new readings"
-            if made.differing and st.button(keep, type="primary", key="reread-yes"):
+            if made.differing and st.button("Keep new scores", type="primary", key="reread-yes"):
                 written = read_again(state.store(), info.id, plan, write=True)
                 announce(safe(written.sentence(), 400))
                 st.rerun()
-            if st.button("Leave it", key="reread-no"):
+            if st.button("Close", key="reread-no"):
                 st.rerun()
 
 
 @st.dialog("Delete this run?")
 def _delete(info: RunInfo) -> None:
-    st.markdown(
-        f"Delete **{safe(info.name, 80)}** and its {count(info.done, 'judgment')}? This cannot be "
-        f"undone."
-    )
+    judgments = count(info.done, "judgment")
+    st.markdown(f"Delete **{safe(info.name, 80)}** and its {judgments}? You cannot undo this.")
     with st.container(horizontal=True), faults():
         if st.button("Delete", type="primary", icon=":material/delete:", key="delete-yes"):
             state.store().delete(info.id)
             announce(f"Deleted: {safe(info.name, 60)}.")
             st.rerun()
-        if st.button("Keep", key="delete-no"):
+        if st.button("Keep run", key="delete-no"):
             st.rerun()
 
 
 def _store() -> None:
     path = state.store_path()
-    size = sum(
-        part.stat().st_size for part in (path, path.with_name(path.name + ".wal")) if part.exists()
-    )
+    log_of_writes = path.with_name(f"{path.name}.wal")  # DuckDB's, until it is folded in
+    size = sum(part.stat().st_size for part in (path, log_of_writes) if part.exists())
     st.markdown(f"**{safe(path.name)}** · {size / 1e6:,.1f} MB")
-    st.caption("One file holds all runs of this lab. Keys are never in it.")
+    st.caption("This file holds all runs of the lab. It never holds keys.")
     download("Back up", state.backup, f"{path.stem}-backup.duckdb", key="runs-backup")

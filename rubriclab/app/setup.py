@@ -1,4 +1,4 @@
-"""Set up: five steps in; a checked study and a launched run out."""
+"""Draw Set up: four steps that fill a draft, and a card that checks and launches it."""
 
 from __future__ import annotations
 
@@ -39,44 +39,41 @@ STEPS = {
 
 
 def page() -> None:
-    """Draws the page; ``?again=RUN`` fills the steps in from that run."""
+    """Draw the page. ``?again=RUN`` fills the steps from that run."""
     st.title("Set up a run", anchor=False)
-    st.markdown("Five steps. Every step has a default; change what you need.")
+    st.markdown("Five steps. Every step has a default. Change what you need.")
     if run_id := st.query_params.pop("again", ""):
         with faults():
             load_run(run_id)
     if "setup shelved" in st.session_state:
-        st.button(
-            "Back to what was being set up", icon=":material/undo:", type="tertiary", on_click=_back
-        )
+        st.button("Back to my set-up", icon=":material/undo:", type="tertiary", on_click=_back)
     held = draft()
     left, right = st.columns([2, 1], gap="large")
     with left:
         for number, (title, part) in STEPS.items():
-            ready = number not in held.problems and (number > 1 or setup_data.ready(held))
-            opened = st.session_state.get("setup step", 1) == number
             step(
                 number,
                 title,
                 _summary(number, part),
-                opened=opened,
-                ready=ready,
+                opened=st.session_state.get("setup step", 1) == number,
+                ready=number not in held.problems and (number > 1 or setup_data.ready(held)),
                 body=partial(_body, number, part),
             )
     with right, st.container(border=True, key="launch"):
+        # The steps on the left are drawn first, because they change the draft.
+        planned, blocked = _planned(held)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="step-5"):
-            plan, blocked = _planned(held)
-            state_class = "" if blocked else "step-open"
+            shown_as = "" if blocked else "step-open"
             st.html(
-                f'<span class="step-number {state_class}" aria-hidden="true">5</span>',
+                f'<span class="step-number {shown_as}" aria-hidden="true">5</span>',
                 width="content",
             )
             st.header("Check and launch", anchor=False, width="content")
-        _check(held, plan, blocked)
+        _check(held, planned, blocked)
 
 
 def _summary(number: int, part: ModuleType) -> str:
-    """What a closed step says: what is chosen, or what is wrong with it."""
+    """Return what a closed step says: what is chosen, or what is wrong with it."""
     try:
         return draft().problems.get(number) or str(part.summary(draft()))
     except LabError as fault:
@@ -84,7 +81,7 @@ def _summary(number: int, part: ModuleType) -> str:
 
 
 def _body(number: int, part: ModuleType) -> None:
-    """An open step, and what is wrong with it."""
+    """Draw an open step, and what is wrong with it."""
     held = draft()
     held.problems.pop(number, None)
     try:
@@ -95,35 +92,37 @@ def _body(number: int, part: ModuleType) -> None:
 
 
 def _planned(held: Draft) -> tuple[tuple[Plan, Estimate] | None, str]:
-    """The plan of the draft as far as there is one, and why it cannot be launched yet (empty: it
-    can).
+    """Return the plan of the draft, if there is one, and why it cannot be launched.
+
+    An empty reason means that it can.
     """
     _name(held)
     if held.study.data and held.problems:
         return None, held.problems[min(held.problems)]
     try:
-        return held.plan(), "First confirm the columns in step 1." if held.unconfirmed else ""
+        return held.plan(), "Confirm the columns in step 1 first." if held.unconfirmed else ""
     except LabError as fault:
         return None, str(fault)
 
 
 def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> None:
-    """Step 5: what it costs, what it can find, its name, and the launch."""
-    asked, known = len(planned[0]) if planned else 0, None
+    """Draw step 5: what the run costs, what it can detect, its name, and the launch.
+
+    ``blocked``: why the draft cannot be launched; empty if it can.
+    """
+    label, known = "Launch", None
     if planned is not None:
-        _numbers(*planned)
-    if planned is not None and held.before is not None:
-        taken, known = _answered(held, held.before, planned[0])
-        asked -= taken
-        blocked = blocked or (
-            "" if asked else "Nothing is changed yet that a judge would be asked about."
-        )
-        wordings = planned[0].study.design.vary.wording
-        if wordings != held.study.design.vary.wording:
-            named = safe("; ".join(wordings), 300)
-            st.caption(f"Asked in these wordings: {named}. What the words change is one number.")
+        plan, estimate = planned
+        _numbers(plan, estimate)
+        asked = len(plan)
+        if held.before is not None:
+            taken, known = _answered(held, held.before, plan)
+            asked -= taken
+            if not asked and not blocked:
+                blocked = "Nothing to run yet. Change the data, rubric, judge, or orders first."
+            _say_wordings(held, plan)
+        label = f"Launch {count(asked, 'call')}"
     ask(st.text_input, "Name of the run", key="launch-name", start="", max_chars=200)
-    label = f"Launch: {count(asked, 'call')}" if planned else "Launch"
     pressed = st.button(
         label,
         icon=":material/rocket_launch:",
@@ -142,65 +141,79 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     if kept := _kept(held.study):
         st.caption(safe(kept, 400))
     prompt = partial(_prompt, planned[0] if planned else None)
-    fold("The prompt, exactly as sent", prompt, icon="chat", key="launch-prompt")
+    fold("Judge prompt, exactly as sent", prompt, icon="chat", key="launch-prompt")
     fold("study.toml · Load a study", partial(_study_file, held), icon="code", key="launch-toml")
     st.caption(
-        "Nothing is sent before you launch. Your file stays here; the judge's server sees the "
-        "prompts. "
-        "The first eight replies are checked. The run waits for you if they cannot be parsed."
+        "Nothing is sent before you launch. Your file stays here, and the judge's server sees "
+        "only the prompts. The lab checks the first eight replies and waits for you if it "
+        "cannot parse them."
     )
 
 
+def _say_wordings(held: Draft, plan: Plan) -> None:
+    """Say that changed words are compared with those of the earlier run."""
+    wordings = plan.study.design.vary.wording
+    if wordings != held.study.design.vary.wording:
+        named = safe("; ".join(wordings), 300)
+        st.caption(f"Compares these wordings: {named}. The results show what the words change.")
+
+
 def _answered(held: Draft, before: Before, plan: Plan) -> tuple[int, tuple[Reader, str] | None]:
-    """How many calls need not be asked because the run before was, and where their answers are;
-    they may be asked anew.
+    """Return how many calls the earlier run has answered, and where their replies are.
+
+    The visitor may prefer to make these calls again; then there are none.
     """
     answered = held.answered(plan)
     if answered == 0:
         return 0, None
-    some = f"{answered:,} of these calls" if answered else "Calls that do not change"
-    took = ask(
+    some = "unchanged calls" if answered is None else f"{answered:,} of these calls"
+    reuse = ask(
         st.checkbox,
-        f"{some} keep their answers from the run before",
+        f"Reuse replies for {some}",
         key="launch-known",
         start=True,
-        help="They are the same, word for word. Off: they are asked anew.",
+        help="The earlier run made these calls, word for word the same. Off: they are made again.",
     )
-    return (answered or 0, (before.store, before.id)) if took else (0, None)
+    if not reuse:
+        return 0, None
+    return answered or 0, (before.store, before.id)
 
 
 def _name(held: Draft) -> None:
-    """A name from the data and what is reordered, until the user types another one."""
+    """Suggest a name from the data and what is reordered, until the user types another one."""
     axis, data, before = held.study.design.axes[0], held.study.data, held.suggested
-    what = ORDERED.get(axis, AXES[axis].lower())
-    stem = PurePath(setup_data.name_of(data[0])).stem if data else ""
-    held.suggested = f"{shorten(stem, 60)}, {what}" if data else ""
+    held.suggested = ""
+    if data:
+        stem = PurePath(setup_data.name_of(data[0])).stem
+        held.suggested = f"{shorten(stem, 60)}, {ORDERED.get(axis, AXES[axis].lower())}"
     typed = st.session_state.get("launch-name", held.study.name)
     name = held.suggested if typed in ("", before) else typed
     st.session_state["launch-name"] = name
     held.change(name=name)
 
 
-def _numbers(plan: Plan, made: Estimate) -> None:
-    """Calls, time, price, and the smallest change that the run can find."""
-    local = not any(spends(judge) for judge in plan.study.judges)
-    if made.price is not None:
-        price = (f"{made.price:,.2f}", "at your prices")
+def _numbers(plan: Plan, estimate: Estimate) -> None:
+    """Draw calls, time, and price, and say what the run can detect."""
+    if estimate.price is not None:
+        price = (f"{estimate.price:,.2f}", "at your prices")
+    elif not any(spends(judge) for judge in plan.study.judges):
+        price = ("free", "on this machine")
     else:
-        price = ("free", "on this machine") if local else ("–", "no prices given")
-    figures = ((f"{made.calls:,}", "calls"), (duration(made.seconds), "about"), price)
+        price = ("–", "no prices given")
+    figures = ((f"{estimate.calls:,}", "calls"), (duration(estimate.seconds), "about"), price)
     parts = "".join(
         f"<div><strong>{value}</strong><span>{label}</span></div>" for value, label in figures
     )
     st.html(f'<div class="figures">{parts}</div>')
-    st.markdown(safe(made.sentence))
+    st.markdown(safe(estimate.sentence))
     for note in plan.notes:
         st.caption(safe(note, 400))
 
 
 def _prompt(plan: Plan | None) -> None:
+    """Draw the judge prompt of one answer in one order."""
     if plan is None:
-        st.caption("First add your answers in step 1.")
+        st.caption("Add your answers in step 1 first.")
         return
     left, right = st.columns(2)
     item = ask(left.number_input, "Answer", 1, len(plan.items), key="prompt-item", start=1) - 1
@@ -213,16 +226,16 @@ def _prompt(plan: Plan | None) -> None:
 
 
 def _study_file(held: Draft) -> None:
-    """study.toml: to read and to take along; a preset or a file to load."""
+    """Draw study.toml, to read and to save, and the ways to load a preset or a file."""
     if held.study.data and not held.problems:
         text = study_toml(held.checked())
         st.code(text, language="toml", height=240)
         download("Download study.toml", text, file_name(held.study.name, ".toml"))
-        for part in held.study.data if held.before is None else ():
-            if (
-                items := held.uploads.kept(part)
-            ) is not None:  # of a log: no file of the user's holds them
-                download(f"Download {part.file}", partial(items_csv, items), part.file)
+        if held.before is None:
+            for part in held.study.data:
+                items = held.uploads.kept(part)
+                if items is not None:  # from an imported log, so no file of the user's has them
+                    download(f"Download {part.file}", partial(items_csv, items), part.file)
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     known = presets()
     name = left.selectbox("Load a preset", list(known), key="toml-preset")
@@ -232,43 +245,44 @@ def _study_file(held: Draft) -> None:
     if file is not None:
         if file.size > MAX_STUDY:
             raise LabError(
-                f"A study file has at most {MAX_STUDY:,} bytes; this one has {file.size:,}."
+                f"“{shorten(file.name)}” has {file.size:,} bytes. The limit for a study file "
+                f"is {MAX_STUDY:,} bytes."
             )
         load(study_from_toml(file.getvalue().decode("utf-8", "replace"), "study.toml"))
 
 
 def load(study: Study) -> None:
-    """Let a study fill the steps, whole: what no step shows is kept and launched all the same, and
-    said.
-    """
+    """Fill the steps from a study. What no step shows is kept, launched, and mentioned."""
     held = Draft(study, draft().uploads)
     held.uploads.version += 1
     _begin(held)
-    missing = next((number for number in range(len(study.data)) if not held.here(number)), None)
-    open_row("data", missing)
-    first = 2 if held.missing_rubrics() else 0 if missing is None else 1
-    open_step(first)
-    announce(
-        f"Loaded. Its {'rubric is' if first == 2 else 'data are'} not here yet."
-        if first
-        else "Loaded."
-    )
+    absent = [number for number in range(len(study.data)) if not held.here(number)]
+    open_row("data", absent[0] if absent else None)
+    if held.missing_rubrics():
+        open_step(2)
+        announce("Loaded. Its rubric is not here yet.")
+    elif absent:
+        open_step(1)
+        announce("Loaded. Its data are not here yet.")
+    else:
+        open_step(0)
+        announce("Loaded.")
     for sentence in where_asked(study.judges):
         announce(safe(sentence, 400))
     st.rerun()
 
 
 def load_run(run_id: str) -> None:
-    """Let a run of the store fill the steps, its data with it: no file is needed.
+    """Fill the steps from a run of the store. Its data come with it, so no file is needed.
 
-    Of an import its prompts, to be asked in other orders; raises LabError where it has none or they
-    cannot be.
+    From an import come its prompts, to be asked in other orders. Raises LabError if it has none, or
+    if they cannot be reordered.
     """
     store = state.store_of(run_id)
     info = store.run(run_id)
     if store.keeps_prompts(info.id):
         held = Draft()
-        with st.spinner("Looking for the list in the prompts …"):
+        with st.spinner("Looking for the list in the prompts…"):
             held.study = study_of_import(store, info.id, held.uploads)
     else:
         plan = plan_of_run(store, info.id)
@@ -284,12 +298,13 @@ def load_run(run_id: str) -> None:
 
 
 def _begin(held: Draft) -> None:
-    """Let a draft fill the steps, all forms closed; own code of its judges has to be looked at
-    before.
+    """Let a draft fill the steps, with all forms closed.
+
+    Own code of its judges must be looked at before it can be launched.
     """
     st.session_state["setup draft"] = held
     if any(judge.about.runs_code for judge in held.study.judges):
-        held.problems[3] = "First look at the file that the judge runs, in step 3."
+        held.problems[3] = "Look at the file that the judge runs in step 3 first."
     forget("rubric-", "orders-", "launch-name", "launch-known")
     for name in ("data", "judge"):
         open_row(name, None)
@@ -301,16 +316,17 @@ def _back() -> None:
 
 
 def _kept(study: Study) -> str:
-    """What the study holds that no step shows, in words; empty: nothing."""
-    parts = [f"{count(len(study.paper), 'table')} of a paper's numbers"] * bool(study.paper)
+    """Say what the study contains that no step shows; an empty text means nothing."""
+    parts = []
+    if study.paper:
+        parts.append(f"{count(len(study.paper), 'table')} of a paper's numbers")
     if study.references.scores:
-        parts.append(
-            f"reference answers of the scores {', '.join(map(str, study.references.scores))} alone"
-        )
+        scores = ", ".join(map(str, study.references.scores))
+        parts.append(f"reference answers only for the scores {scores}")
     if study.reading != ReadingPart():
-        read = flat(study.reading.model_dump(exclude_defaults=True))
-        parts.append(
-            f"how results are read "
-            f"({', '.join(f'{name} = {value}' for name, value in read.items())})"
-        )
-    return f"Kept from the study file: {', '.join(parts)}." if parts else ""
+        settings = flat(study.reading.model_dump(exclude_defaults=True))
+        named = ", ".join(f"{name} = {value}" for name, value in settings.items())
+        parts.append(f"how results are computed ({named})")
+    if not parts:
+        return ""
+    return f"Kept from the study file: {', '.join(parts)}."

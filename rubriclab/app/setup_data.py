@@ -1,12 +1,14 @@
-"""Step 1 of Set up: files, the sample, public data sets or finished judgments in; the study's data
-(or a run) out.
+"""Draw step 1 of Set up: upload a file, take the sample or a public data set, or import judgments.
+
+The first three become data of the study. Finished judgments become a run at once, and the page goes
+to its results.
 """
 
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NoReturn, cast
 
 import pandas as pd
 import streamlit as st
@@ -47,77 +49,92 @@ from rubriclab.words.answerable import answerable
 WORDS, JUDGED = SETUP["data"], SETUP["judgments"]
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "json", "jsonl", "parquet")
 ORDER = re.compile(r"-?\d+([ ,;>|]+-?\d+){2,}|[^|]+(\|[^|]+)+")
+"""A cell with an order: three scores or more, or names with bars between them."""
 
 
 def summary(held: Draft) -> str:
+    """Return what the closed step says."""
     data = held.study.data
-    if held.unconfirmed or not data:
-        return "columns not confirmed yet" if data else "no answers yet"
+    if not data:
+        return "no answers yet"
+    if held.unconfirmed:
+        return "columns not confirmed yet"
     items = [item for number in range(len(data)) for item in held.dataset(number).items]
-    groups = len({item.prompt or item.item_id for item in items})
+    prompts = len({item.prompt or item.item_id for item in items})
     name = shorten(name_of(data[0]), 40) if len(data) == 1 else count(len(data), "data set")
-    return f"{name} · {count(len(items), 'answer')}" + (
-        f", {count(groups, 'group')}" if groups < len(items) else ""
-    )
+    text = f"{name} · {count(len(items), 'answer')}"
+    if prompts < len(items):
+        text += f", {count(prompts, 'prompt')}"
+    return text
 
 
 def ready(held: Draft) -> bool:
-    """Whether there are data, confirmed, and all of them here."""
+    """Return whether there are data, all confirmed and all here."""
     data = held.study.data
     return bool(data) and not held.unconfirmed and all(map(held.here, range(len(data))))
 
 
 def name_of(part: DataPart) -> str:
-    """How a data set is called: by its name, else by where it comes from."""
-    return (
-        part.name or (sources()[part.published].title if part.published else part.file) or "Sample"
-    )
+    """Return the name of a data set, or else where it comes from."""
+    if part.name:
+        return part.name
+    if part.published:
+        return sources()[part.published].title
+    return part.file or "Sample"
 
 
 def body(held: Draft) -> None:
-    """The open step: the data sets that there are, and the form of the one that is open."""
+    """Draw the open step: the data sets, and the form of the one that is open."""
     data = held.study.data
     rows = [
-        f"**{safe(name_of(part), 60)}** :gray[{safe(_about(held, k), 120)}]"
-        for k, part in enumerate(data)
+        f"**{safe(name_of(part), 60)}** :gray[{safe(_about(held, number), 120)}]"
+        for number, part in enumerate(data)
     ]
     number = listed(rows, "data", lambda number: held.set_data(number, None))
     if number is not None:
         part = data[number] if number < len(data) else None
-        origin = "file" if part is None or part.file else "sample" if part.sample else "published"
+        origin = _origin(part)
         kind = segments("Where from?", WORDS["kinds"], key="data-kind", start=origin)
         form_of = {
             "file": _file,
             "sample": _sample,
             "published": _published,
             "judgments": _judgments,
-        }[kind]
-        form_of(held, number, part if kind == origin else None)
+        }
+        form_of[kind](held, number, part if kind == origin else None)
         if part is not None and kind == origin and held.here(number):
             _more(held, number)
-    if data and not held.unconfirmed and (number is None or number < len(data)):
-        more = ("data", len(data))
+    adding = number is not None and number >= len(data)
+    if data and not held.unconfirmed and not adding:
         st.button(
             "Add another data set",
             icon=":material/add:",
             type="tertiary",
             on_click=open_row,
-            args=more,
+            args=("data", len(data)),
         )
 
 
+def _origin(part: DataPart | None) -> str:
+    """Return where a data set comes from, as a key of the kinds in setup.toml."""
+    if part is None or part.file:
+        return "file"
+    return "sample" if part.sample else "published"
+
+
 def _about(held: Draft, number: int) -> str:
+    """Say how many answers a data set has, and which rubric of its own."""
+    if not held.here(number):
+        return "cannot be loaded yet"
+    text = count(len(held.dataset(number).items), "answer")
     rubric = held.study.data[number].rubric
-    own = f", judged by a rubric of its own: {rubric.name or rubric.file}" if rubric else ""
-    return (
-        count(len(held.dataset(number).items), "answer") + own
-        if held.here(number)
-        else "cannot be read yet"
-    )
+    if rubric:
+        text += f", judged by its own rubric: {rubric.name or rubric.file}"
+    return text
 
 
 def _use(held: Draft, number: int, part: DataPart) -> None:
-    """Confirms a data set; then the steps close."""
+    """Confirm a data set, and close the step."""
     _put(held, number, part)
     held.unconfirmed.discard(part.file)
     open_step(0)
@@ -125,10 +142,10 @@ def _use(held: Draft, number: int, part: DataPart) -> None:
 
 
 def _put(held: Draft, number: int, part: DataPart) -> None:
-    """Puts a data set into the study, and sees to it that each has a rubric.
+    """Put a data set into the study, and make sure that each one has a rubric.
 
-    A published one alone brings its rubric with it. Beside others each has its own, and the study's
-    is for the rest.
+    A single public data set brings its rubric with it. If there are others, each public one keeps
+    its own, and the study's rubric is for the rest.
     """
     held.set_data(number, part)
     data = held.study.data
@@ -136,15 +153,12 @@ def _put(held: Draft, number: int, part: DataPart) -> None:
         held.set_rubric(None)
     if len(data) > 1 and not held.study.design.vary.wording:
         for k, other in enumerate(data):
-            if (
-                other.published
-                and other.rubric is None
-                and (held.study.rubric is None or k == number)
-            ):
-                held.set_data(k, changed(other, rubric=written(held.uploads.published(other)[1])))
-    if held.study.rubric is None and not all(
-        other.published or other.sample or other.rubric for other in data
-    ):
+            needs_own = held.study.rubric is None or k == number
+            if other.published and other.rubric is None and needs_own:
+                rubric = written(held.uploads.published(other)[1])
+                held.set_data(k, changed(other, rubric=rubric))
+    every_has_one = all(other.published or other.sample or other.rubric for other in data)
+    if held.study.rubric is None and not every_has_one:
         held.set_rubric(written(sample_rubric()))
     forget("rubric-", "data-")
 
@@ -153,29 +167,24 @@ def _put(held: Draft, number: int, part: DataPart) -> None:
 
 
 def _file(held: Draft, number: int, part: DataPart | None) -> None:
-    name = part.file if part else ""
-    dataset, table = held.uploads.kept(part) if part else None, held.uploads.tables.get(name)
-    if part is not None and (dataset is not None or table is not None):
-        kept = ", as the run before has it"
-        replaced = (
-            _head(name, kept) if dataset is not None else _table(name, held.uploads.table(name))
-        )
-        if replaced:
-            held.set_data(number, None)
-            open_row("data", len(held.study.data))
-            st.rerun()
+    """Draw the form of an uploaded file: the upload, or the file with its columns."""
+    if part is not None:
+        dataset, table = held.uploads.kept(part), held.uploads.tables.get(part.file)
         if dataset is not None:
+            if _head(part.file, ", from the earlier run"):
+                _replace(held, number)
             _show_items(dataset)
-        elif table is not None:
+            return
+        if table is not None:
+            if _table(part.file, table):
+                _replace(held, number)
             _columns(held, number, part, table)
-        return
-    if name:
-        st.markdown(
-            f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here."
-        )
+            return
+        if part.file:
+            st.markdown(f"The study names the file **{safe(part.file, 100)}**. Upload it here.")
     uploaded = _uploaded(held, "One answer per row")
     if uploaded is not None:
-        name = _keep(held, number, uploaded, name)
+        name = _keep(held, number, uploaded, part.file if part else "")
         if part is None:
             _put(held, number, validated(DataPart, {"file": name}))
             held.unconfirmed.add(name)
@@ -183,12 +192,25 @@ def _file(held: Draft, number: int, part: DataPart | None) -> None:
         st.rerun()
 
 
+def _replace(held: Draft, number: int) -> None:
+    """Remove a data set, and open the form of a new one."""
+    held.set_data(number, None)
+    open_row("data", len(held.study.data))
+    st.rerun()
+
+
 def _keep(held: Draft, number: int, table: Table, name: str = "") -> str:
-    """Keep an upload of a data set under ``name``, as the study calls it, else under one that no
-    other data set has.
+    """Keep the upload of a data set, and return the name under which the study knows it.
+
+    ``name``: the name that the study already uses; otherwise it is one that no other data set has.
     """
-    named = [{part.file, *part.files} for part in held.study.data]
-    others = {*held.uploads.tables}.union(*named).difference(*named[number : number + 1])
+    others = set(held.uploads.tables)
+    for k, part in enumerate(held.study.data):
+        if k != number:
+            others |= {part.file, *part.files}
+    if number < len(held.study.data):  # its own old files are replaced, not kept
+        own = held.study.data[number]
+        others -= {own.file, *own.files}
     title = name or shorten(PurePath(table.name).name, 200)
     while not name and title in others:
         title = f"{PurePath(title).stem} (2){PurePath(title).suffix}"
@@ -198,53 +220,58 @@ def _keep(held: Draft, number: int, table: Table, name: str = "") -> str:
 
 
 def _uploaded(held: Draft, what: str, *, logs: bool = False) -> Table | None:
-    """What was read of an uploaded file, with ``logs`` also of another tool's log; None where there
-    is none, or none that can be read. With ``logs`` a run's zip is kept at once, and its results
-    are opened.
+    """Draw an uploader, and return the table of an uploaded file, or None.
+
+    With ``logs``, it also takes other tools' logs and a run's zip. The zip is kept at once as a
+    run, and opened in Results.
     """
-    more = ", a log of inspect-ai, promptfoo, lm-eval and others, or a run (ZIP)" * logs
-    kinds = f"CSV, TSV, Excel, JSON or Parquet{more}"
-    file = upload(
-        f"{what}: {kinds}, up to 100 MB", (*ENDINGS, *["eval", "gz", "zip"] * logs), held, "table"
-    )
-    if file is not None:
-        with st.spinner(f"Reading {safe(file.name, 60)} …"), faults():
-            if file.name.lower().endswith(".zip"):
-                with tempfile.TemporaryDirectory(prefix="rubriclab-") as folder:
-                    path = Path(folder, PurePath(file.name).name[-100:])
-                    path.write_bytes(file.getvalue())
-                    judged, calls, study = read_parts(path)
-                    run_id = state.store().add_table(judged, calls, study)
-                announce("Kept as a run of its own.")
-                for sentence in where_asked(judges_of(study)):
-                    announce(safe(sentence, 400))
-                go("results", run=run_id)
-            log = read_log(file.getvalue(), file.name) if logs else None
-            if log is not None:
-                return log.table
-            table = read_table(file.getvalue(), file.name)
-            if logs:
-                return table
-            if tool := unknown_table(table):
-                raise unknown_log(table.name, tool, KNOWN)
-            return one_answer_a_row(table)
+    kinds, endings = "CSV, TSV, Excel, JSON or Parquet", [*ENDINGS]
+    if logs:
+        kinds += ", a log of inspect-ai, promptfoo, lm-eval and others, or a run (ZIP)"
+        endings += ["eval", "gz", "zip"]
+    file = upload(f"{what}: {kinds}, up to 100 MB", endings, held, "table")
+    if file is None:
+        return None
+    with st.spinner(f"Reading {safe(file.name, 60)}…"), faults():
+        if file.name.lower().endswith(".zip"):
+            _open_run(file.getvalue(), file.name)
+        if logs:
+            log = read_log(file.getvalue(), file.name)
+            return log.table if log is not None else read_table(file.getvalue(), file.name)
+        table = read_table(file.getvalue(), file.name)
+        if tool := unknown_table(table):
+            raise unknown_log(table.name, tool, KNOWN)
+        return one_answer_a_row(table)
     return None
 
 
+def _open_run(content: bytes, name: str) -> NoReturn:
+    """Keep a run's zip as a run of its own, and go to its results."""
+    with tempfile.TemporaryDirectory(prefix="rubriclab-") as folder:
+        path = Path(folder, PurePath(name).name[-100:])
+        path.write_bytes(content)
+        judged, calls, study = read_parts(path)
+        run_id = state.store().add_table(judged, calls, study)
+    announce("Imported as a new run.")
+    for sentence in where_asked(judges_of(study)):
+        announce(safe(sentence, 400))
+    go("results", run=run_id)
+
+
 def _head(name: str, about: str) -> bool:
-    """The file; True where it is to be replaced."""
+    """Draw the file's name, and return whether the visitor wants to replace it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/draft: **{safe(name, 60)}**{about}", width="content")
         return st.button("Replace", icon=":material/upload:", type="tertiary")
 
 
 def _table(name: str, table: Table) -> bool:
-    """As ``_head``, with the size and the first rows."""
+    """Draw the file's name, size, and first rows; return whether to replace it."""
+    about = f" · {count(table.size, 'row')}, {count(len(table.columns), 'column')}"
     separator = SEPARATORS.get(table.separator or "", "")
-    separated = f", separated by {separator}" if separator else ""
-    replaced = _head(
-        name, f" · {count(table.size, 'row')}, {count(len(table.columns), 'column')}{separated}"
-    )
+    if separator:
+        about += f", separated by {separator}"
+    replaced = _head(name, about)
     if table.note:
         st.caption(safe(table.note, 300))
     _show_rows(table.columns, table.first(2), "The first two rows of the file")
@@ -252,76 +279,85 @@ def _table(name: str, table: Table) -> bool:
 
 
 def _show_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], alt: str) -> None:
-    """Rows to recognise a file by: long cells are cut, so that as many columns as can be stand side
-    by side.
+    """Draw rows by which to recognise a file.
+
+    Long cells are cut, so that as many columns as possible fit side by side. Some 84 characters
+    fit into a row; columns with short cells take 16 of them, and the others share the rest.
     """
-    short = [max((len(row[k]) for row in rows), default=0) <= 16 for k in range(len(columns))]
-    most = max(14, (84 - 16 * sum(short)) // max(1, len(short) - sum(short)))
+    longest = [max((len(row[k]) for row in rows), default=0) for k in range(len(columns))]
+    short = sum(length <= 16 for length in longest)
+    most = max(14, (84 - 16 * short) // max(1, len(columns) - short))
     names = [
-        f"{shorten(name, 30)} ({k + 1})" if len(name) > 30 else name
-        for k, name in enumerate(columns)
+        f"{shorten(name, 30)} ({k})" if len(name) > 30 else name
+        for k, name in enumerate(columns, 1)
     ]
     cut = [[shorten(cell, most) for cell in row] for row in rows]
     st.dataframe(pd.DataFrame(cut, columns=names), hide_index=True, alt=alt)
 
 
 def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
-    """Which column is what: guessed, changed, and confirmed by one click."""
+    """Draw which column is what: guessed, perhaps changed, and confirmed by one click."""
     guess = guess_columns(table, held.rubric(number))
     before = guess.columns | part.columns
     before["human"] = as_list(before.get("human"))
     if not guess.columns.get("response") and not part.columns:
-        st.markdown(":orange[No column looks like a text. Choose the one with the answers.]")
+        st.markdown(":orange[No column looks like text. Choose the one with the answers.]")
     elif not guess.matched and not part.columns:
         st.markdown(
             "We could not match your column names, so we guessed from the contents. **Is this "
             "right?**"
         )
     labels = WORDS["columns"], WORDS["more_columns"]
-    chosen, said, button, more = _roles(table.columns, *labels, before, "data", guess.reasons)
+    chosen, below, button, more = _roles(table.columns, *labels, before, "data", guess.reasons)
     pressed = button.button(
-        "Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm"
+        "Use these columns", icon=":material/check:", type="primary", key="data-confirm"
     )
     start = before["human"][1:]
     further = ask(
         more.multiselect, "Further human scores", table.columns, key="data-humans", start=start
     )
-    columns = chosen | {
-        "human": [name for name in dict.fromkeys([chosen["human"], *further]) if name]
-    }
+    people = [name for name in dict.fromkeys([chosen["human"], *further]) if name]
+    columns: dict[str, Any] = chosen | {"human": people}
     if pressed or any(name != before.get(role, "") for role, name in columns.items()):
+        # A guessed column that was declined is stored as empty: else it would be guessed again.
         given = {role: name for role, name in columns.items() if name or role in guess.columns}
         part = changed(part, columns=given)
         held.set_data(number, part)
         held.unconfirmed.add(part.file)
-    with said, faults():
-        dataset = held.dataset(number)
-        left_out = dataset.origin.rpartition("; ")[2]
-        rubric = held.rubric(number)
-        named = [rubric.criterion_named(name) or ("", name) for name in columns["human"]]
-        people = [safe(name, 30) for name in dict.fromkeys(rater for _, rater in named)]
-        raters = (
-            f" Human scores of {len(people)} people: {', '.join(people)}."
-            if len(people) > 1
-            else ""
-        )
-        left = f" {left_out}." if left_out.endswith("left out") else ""
-        st.caption(groups_sentence(dataset) + raters + left)
-        scores = [score for criterion in rubric.criteria for score in criterion.scores]
-        rated = [score for item in dataset.items for score in item.ratings.values()]
-        pairs = {*rated} <= {0.0, 0.5, 1.0} and len(
-            {item.candidate for item in dataset.items} - {None, ""}
-        ) > 1
-        if pairs and not {"pairs", "lists"} & {*held.study.design.axes}:
-            st.markdown(
-                ":orange[Your file says which answer won: to ask the judge that too, choose Two "
-                "answers in step 4.]"
-            )
-            rated = []
-        one_scale = "agreement in points needs one scale. Change the rubric's scores in step 2."
-        off_scale(rated, scores, "the rubric", one_scale)
+    with below, faults():
+        _say_what_columns_give(held, number, people)
         if pressed:
             _use(held, number, part)
+
+
+def _say_what_columns_give(held: Draft, number: int, people: Sequence[str]) -> None:
+    """Say how many answers, units, and raters the columns give, and what does not fit.
+
+    ``people``: the columns with human scores.
+    """
+    dataset, rubric = held.dataset(number), held.rubric(number)
+    text = groups_sentence(dataset)
+    # A column named after a criterion holds scores under it, not a person's name.
+    named = [rubric.criterion_named(name) or ("", name) for name in people]
+    raters = [safe(name, 30) for name in dict.fromkeys(rater for _, rater in named)]
+    if len(raters) > 1:
+        text += f" Human scores of {len(raters)} people: {', '.join(raters)}."
+    left_out = dataset.origin.rpartition("; ")[2]
+    if left_out.endswith("left out"):
+        text += f" {left_out}."
+    st.caption(text)
+    rated = [score for item in dataset.items for score in item.ratings.values()]
+    candidates = {item.candidate for item in dataset.items} - {None, ""}
+    says_who_won = {*rated} <= {0.0, 0.5, 1.0} and len(candidates) > 1
+    if says_who_won and not {"pairs", "lists"} & {*held.study.design.axes}:
+        st.markdown(
+            ":orange[Your file says which answer won. To ask the judge for that, choose Two "
+            "answers in step 4.]"
+        )
+        return
+    scores = [score for criterion in rubric.criteria for score in criterion.scores]
+    advice = "Agreement in points needs one scale. Change the rubric's scores in step 2."
+    off_scale(rated, scores, "the rubric", advice)
 
 
 def _roles(
@@ -332,46 +368,45 @@ def _roles(
     key: str,
     reasons: Mapping[str, str],
 ) -> tuple[dict[str, str], Any, Any, Any]:
-    """Which column is what, ``more`` behind a button: (column by role, what is said of it, the main
-    button, the popover).
+    """Ask which column is what; return the column of each role, and three containers.
+
+    The containers are for what is said about the choice, for the main button, and the popover with
+    the roles of ``more``. ``starts``: the guessed column or columns by role; ``reasons``: why.
     """
-    wheres = st.columns(len(roles))
-    said = st.container()
+    places = st.columns(len(roles))
+    below = st.container()
     with st.container(horizontal=True, vertical_alignment="center"):
         button = st.container(width="content")
         popover = st.popover("More columns", icon=":material/view_column:", type="tertiary")
     chosen = {}
-    for role, label in {**roles, **more}.items():
-        with wheres.pop(0) if wheres else popover:
+    for number, (role, label) in enumerate({**roles, **more}.items()):
+        guesses = as_list(starts.get(role))
+        with places[number] if number < len(places) else popover:
             chosen[role] = column_select(
                 label,
                 columns,
-                *as_list(starts.get(role))[:1],
+                guesses[0] if guesses else "",
                 key=f"{key}-{role}",
                 why=reasons.get(role, ""),
                 optional=role != "response" or role in more,
             )
-    return chosen, said, button, popover
+    return chosen, below, button, popover
 
 
 def groups_sentence(dataset: DataSet) -> str:
-    """How many answers there are to how many instructions, and what that means."""
+    """Say how many answers there are to how many prompts, and what counts as one unit."""
     prompts = [item.prompt or "" for item in dataset.items]
-    groups, answers = len(set(prompts)), count(len(prompts), "answer")
     texts = {item.block or item.item_id for item in dataset.items}
-    if not any(prompts) and len(texts) < len(prompts):
-        return (
-            f"{answers}: {count(len(texts), 'text')} under several criteria. Each text counts "
-            f"as one group."
-        )
-    if not any(prompts):
-        return f"{answers}. No instruction repeats, so each answer counts by itself."
-    if groups < len(prompts):
-        return (
-            f"{answers} to {count(groups, 'instruction')}. Answers to one instruction count as "
-            f"one group."
-        )
-    return f"{answers}, each to an instruction of its own."
+    answers = count(len(prompts), "answer")
+    if any(prompts):
+        if len(set(prompts)) == len(prompts):
+            return f"{answers}, each to its own prompt."
+        number = count(len(set(prompts)), "prompt")
+        return f"{answers} to {number}. Answers to the same prompt count as one unit."
+    if len(texts) < len(prompts):
+        number = count(len(texts), "text")
+        return f"{answers}: {number} under several criteria. Each text counts as one unit."
+    return f"{answers}. No prompt repeats, so each answer counts on its own."
 
 
 # ---------------------------------------------------------------- the sample, public data sets
@@ -380,7 +415,7 @@ def groups_sentence(dataset: DataSet) -> str:
 def _sample(held: Draft, number: int, _part: DataPart | None) -> None:
     dataset = sample()
     answers = count(len(dataset.items), "short answer")
-    st.markdown(f"{answers} to everyday tasks, of varied quality, that come with the lab.")
+    st.markdown(f"{answers} to everyday tasks, of varied quality. They come with the lab.")
     _show_items(dataset)
     if st.button("Use the sample", icon=":material/check:", type="primary"):
         _use(held, number, DataPart(sample=True))
@@ -388,27 +423,24 @@ def _sample(held: Draft, number: int, _part: DataPart | None) -> None:
 
 def _show_items(dataset: DataSet) -> None:
     rows = [(item.instruction, item.response) for item in dataset.items[:2]]
-    _show_rows(("Instruction", "Answer"), rows, "The first two answers")
+    _show_rows(("Prompt", "Answer"), rows, "The first two answers")
     st.caption(groups_sentence(dataset))
 
 
 def _published(held: Draft, number: int, part: DataPart | None) -> None:
-    """A data set as its authors published it: fetched by a button, or the user's own copies, whose
-    columns are checked.
-    """
+    """Draw a public data set: downloaded by a button, or uploaded as the user's own copies."""
     titles = {name: about.title for name, about in sources().items()}
-    several = {
-        name: f"{title}, {name}"
+    several = list(titles.values())
+    shown = {
+        name: f"{title}, {name}" if several.count(title) > 1 else title
         for name, title in titles.items()
-        if [*titles.values()].count(title) > 1
     }
-    start, shown = part.published if part else next(iter(titles)), titles | several
     name = ask(
         st.selectbox,
         "Data set",
         list(shown),
         key="data-set",
-        start=start,
+        start=part.published if part else next(iter(titles)),
         format_func=shown.__getitem__,
     )
     about = sources()[name]
@@ -419,16 +451,13 @@ def _published(held: Draft, number: int, part: DataPart | None) -> None:
     st.caption(f"Licence: {safe(about.licence)}. From {safe(origins)}.")
     absent = [file for file in about.files if not file.here()]
     unknown = [file.title for file in absent if not file.sha256]
-    if (
-        part is not None
-        and part.published == name
-        and (part.files or not absent or held.uploads.kept(part))
-    ):
+    is_part = part is not None and part.published == name
+    if is_part and part is not None and (part.files or not absent or held.uploads.kept(part)):
         _show_items(held.dataset(number))
     elif unknown:
         st.caption(
-            f"{safe(', '.join(unknown))} cannot be fetched: no hash of it is known. Upload your "
-            f"own copy."
+            f"The lab cannot download {safe(', '.join(unknown))}, because it has no checksum "
+            "for it. Upload your own copy."
         )
     elif absent:
         with faults():
@@ -438,21 +467,21 @@ def _published(held: Draft, number: int, part: DataPart | None) -> None:
     label = f"Or upload your own copy: {safe(', '.join(file.title for file in about.files))}"
     files = upload(label, [*ENDINGS, "gz"], held, name, accept_multiple_files=True)
     if files and st.button("Use these files", icon=":material/check:", key="data-own"):
-        with st.spinner("Reading …"):
+        with st.spinner("Reading…"):
             tables = [read_table(file.getvalue(), file.name) for file in files]
-            published(name, tables)  # raises for columns that are not those of this data set
+            published(name, tables)  # raises LabError if the columns are not this data set's
         names = [_keep(held, number, table) for table in tables]
         _use(held, number, validated(DataPart, {"published": name, "files": names}))
 
 
 def _fetch(files: Sequence[PublicFile]) -> None:
-    """Fetches files, with their progress; a fault of the network is said in words."""
+    """Draw the button that downloads files, and its progress."""
     size, before = sum(file.size for file in files) / MB, 0.0
     if not st.button(
-        f"Fetch {size:.1f} MB", icon=":material/download:", type="primary", key="data-fetch"
+        f"Download {size:.1f} MB", icon=":material/download:", type="primary", key="data-fetch"
     ):
         return
-    bar = st.progress(0.0, text="Asking github.com …")
+    bar = st.progress(0.0, text="Connecting to github.com…")
 
     def came(content: int) -> None:
         now = before + content / MB
@@ -465,36 +494,33 @@ def _fetch(files: Sequence[PublicFile]) -> None:
 
 
 def _more(held: Draft, number: int) -> None:
-    """What a data set may have besides: a name, a sample, some candidates, a rubric of its own."""
-    part, others = held.study.data[number], held.study.rubric
+    """Draw what else a data set may have: a name, a sample, some candidates, its own rubric."""
+    part, own = held.study.data[number], held.study.rubric
     with st.popover("Name, sample and rubric", icon=":material/tune:", type="tertiary"):
         named = {"name": {"label": "Name of the data set", "placeholder": name_of(part)}}
         values = form(part, named | WORDS["fields"], columns=1, key="data")
-        known = sorted(
-            {
-                *part.candidates,
-                *(item.candidate for item in held.dataset(number).items if item.candidate),
-            }
-        )
+        items = held.dataset(number).items
+        known = {*part.candidates, *(item.candidate for item in items if item.candidate)}
         if known:
-            start = list(part.candidates)
             values["candidates"] = ask(
-                st.multiselect, "Only the answers of", known, key="data-candidates", start=start
+                st.multiselect,
+                "Only answers by",
+                sorted(known),
+                key="data-candidates",
+                start=list(part.candidates),
             )
         if part.published:
-            label, before = (
-                "Scores in place of people's: their column",
-                as_list(part.columns.get("human"))[:1],
-            )
-            gold = ask(st.text_input, label, key="data-gold", start="".join(before), max_chars=200)
-            if [gold] != before and (gold or before):
+            before = "".join(as_list(part.columns.get("human"))[:1])
+            label = "Column to use instead of human scores"
+            gold = ask(st.text_input, label, key="data-gold", start=before, max_chars=200)
+            if gold != before:
                 values["columns"] = {"human": gold} if gold else {}
-        if part.rubric and st.button("Judge it by the rubric of step 2"):
+        if part.rubric and st.button("Use the rubric of step 2"):
             values["rubric"] = None
-        offered = part.published and others and not part.rubric
-        if offered and st.button("Judge it by its rubric as published"):
+        offered = part.published and own and not part.rubric
+        if offered and st.button("Use its published rubric"):
             values["rubric"] = written(held.uploads.published(part)[1])
-        if (file := rubric_file("A rubric of its own", held, "own")) is not None:
+        if (file := rubric_file("A rubric for this data set", held, "own")) is not None:
             values["rubric"] = written(file[1])
         now = changed(part, **values)
         if now != part:
@@ -506,7 +532,7 @@ def _more(held: Draft, number: int) -> None:
 
 
 def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
-    """Finished judgments: the columns, then straight to Results."""
+    """Draw the import of finished judgments: choose the columns, and open the results."""
     from rubriclab.data.scores import REQUIRED, column_names, guess_kind
 
     table = held.judged
@@ -525,45 +551,60 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
         "What was reordered?", JUDGED["kinds"], key="judged-kind", start=start, hidden=False
     )
     st.caption(
-        "Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria and candidates "
-        "with | between."
+        "Order shown: scores as the prompt listed them, for example 3 1 2 5 4. Separate "
+        "criteria and candidates with |."
     )
     needed = {role: JUDGED["needed"][role] for role in REQUIRED[kind]}  # type: ignore[index]
     further = {role: label for role, label in JUDGED["further"].items() if role not in needed}
-    cells = zip(table.columns, table.first(1)[0], strict=True)
-    orders = [name for name, cell in cells if ORDER.fullmatch(cell.strip())]
-    starts = {"ordering": orders} | column_names(table, kind, None)
-    chosen, said, button, _ = _roles(table.columns, needed, further, starts, f"judged-{kind}", {})
+    starts = {"ordering": _order_columns(table)} | column_names(table, kind, None)
+    key = f"judged-{kind}"
+    chosen, below, button, _ = _roles(table.columns, needed, further, starts, key, {})
     missing = [label for role, label in needed.items() if not chosen[role]]
+    judged = None
     if missing:
-        said.caption(f"First choose: {', '.join(missing)}.")
-    look = {"icon": ":material/grid_on:", "type": "primary", "key": "judged-open"}
-    columns: dict[str, Any] = {role: name for role, name in chosen.items() if name}
-    if columns.get("human") in as_list(
-        starts.get("human")
-    ):  # the form shows the first of several people's
-        columns["human"] = starts["human"]
-    judged = None if missing else _read_once(table, kind, columns)
+        below.caption(f"Choose a column for: {', '.join(missing)}.")
+    else:
+        columns: dict[str, Any] = {role: name for role, name in chosen.items() if name}
+        if columns.get("human") in as_list(starts.get("human")):
+            columns["human"] = starts["human"]  # the form shows only the first of several people
+        judged = _read_once(table, kind, columns)
     if judged is not None:
         head, questions = answerable(judged)
-        marks = [
+        lines = [
             f":material/{'check' if asked.answered else 'remove'}: {asked.line()}"
             for asked in questions
         ]
-        said.markdown("  \n".join([f"**{head}**", *marks]))
-    if button.button("Open results", disabled=judged is None, **look) and judged is not None:
+        below.markdown("  \n".join([f"**{head}**", *lines]))
+    pressed = button.button(
+        "Open results",
+        icon=":material/grid_on:",
+        type="primary",
+        key="judged-open",
+        disabled=judged is None,
+    )
+    if pressed and judged is not None:
         run_id = state.store().add_table(judged)
-        announce("Kept as a run of its own.")
+        announce("Imported as a new run.")
         go("results", run=run_id)
 
 
+def _order_columns(table: Table) -> list[str]:
+    """Return the columns whose first cell looks like an order."""
+    cells = zip(table.columns, table.first(1)[0], strict=True)
+    return [name for name, cell in cells if ORDER.fullmatch(cell.strip())]
+
+
 def _read_once(table: Table, kind: str, chosen: dict[str, Any]) -> JudgmentTable | None:
-    """The judgments of a table by the columns that were chosen, kept until another is; None where
-    they cannot be read.
+    """Return the judgments of a table, read once for each choice of columns.
+
+    None means that they are invalid; the fault is then shown.
     """
     key = (id(table), kind, str(chosen))
-    if st.session_state.get("judged-read", [None])[0] != key:
-        with st.spinner("Reading the judgments …"), faults():
-            st.session_state["judged-read"] = key, read_judgments(table, kind, chosen)
     known, judged = st.session_state.get("judged-read", (None, None))
-    return judged if known == key else None
+    if known == key:
+        return cast("JudgmentTable", judged)
+    with st.spinner("Reading the judgments…"), faults():
+        judged = read_judgments(table, kind, chosen)
+        st.session_state["judged-read"] = key, judged
+        return judged
+    return None

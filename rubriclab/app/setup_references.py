@@ -1,11 +1,13 @@
-"""Reference answers of each score, of step 4: two judges in, the first data set with written and
-reviewed answers out.
+"""Write reference answers for each score: one judge writes, another one reviews.
+
+The accepted answers become the study's first data set. A job goes on while nobody looks, and the
+store keeps every attempt.
 """
 
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -23,31 +25,30 @@ if TYPE_CHECKING:
 
 @st.cache_resource(show_spinner=False)
 def _jobs() -> dict[str, ReferenceJob]:
-    """The jobs that this server has: they go on while nobody looks, and every attempt is in the
-    store.
-    """
+    """Return this server's jobs by id. All visitors share them."""
     return {}
 
 
 def body(held: Draft) -> None:
-    """Who writes and who reviews, the job's progress, and its answers put in place of the data
-    set.
-    """
+    """Draw who writes and who reviews, the job's progress, and the way to use its answers."""
     from rubriclab.runs.write_references import ReferenceJob
 
     st.caption(
-        "One judge writes an answer that earns a score, another scores it without knowing which; "
-        "where they agree it "
-        "is kept. The factor “Reference answer shown” then has one of each score. Asked at once, "
-        "before the launch."
+        "One judge writes an answer for each score, and another scores it without knowing "
+        "which score was meant. Answers on which they agree are kept. You can then vary "
+        "“Reference answer shown”. These calls are made at once, before the launch."
     )
     judges = ["", *(judge.name for judge in held.study.judges)]
-    first, last = [
-        lambda name, end=end: shorten(name, 40) or f"the {end} judge" for end in ("first", "last")
-    ]
-    shown = {
-        "writer": {"options": judges, "format_func": first},
-        "reviewer": {"options": judges, "format_func": last},
+    # Without a choice, the first judge writes and the last one reviews.
+    shown: dict[str, dict[str, Any]] = {
+        "writer": {
+            "options": judges,
+            "format_func": lambda name: shorten(name, 40) or "the first judge",
+        },
+        "reviewer": {
+            "options": judges,
+            "format_func": lambda name: shorten(name, 40) or "the last judge",
+        },
     }
     fields = {
         name: about | shown.get(name, {}) for name, about in SETUP["references"]["fields"].items()
@@ -72,30 +73,31 @@ def body(held: Draft) -> None:
 
 @st.fragment(run_every=1.0)
 def _progress(job: ReferenceJob) -> None:
+    """Draw the progress of a job, until it ends."""
     now = job.snapshot()
     if now.state != "running":
         st.rerun()
-    said = (
-        f"{now.accepted:,} of {count(now.planned, 'answer')} passed, {now.failed:,} did not, "
+    text = (
+        f"{now.accepted:,} of {count(now.planned, 'answer')} accepted, {now.failed:,} given up, "
         f"{count(now.attempts, 'attempt')}"
     )
-    st.progress(now.done / now.planned, text=said)
+    st.progress(now.done / now.planned, text=text)
     if st.button("Stop", icon=":material/stop:", key="references-stop"):
         job.pause()
 
 
 def _result(held: Draft, job: ReferenceJob) -> None:
-    """What became of a job that has stopped or ended, and its answers as the data of the study."""
+    """Say what became of a job, and offer its answers as the study's data."""
     from rubriclab.runs.write_references import items_csv
 
-    said = job.document()
+    outcome = job.document()
     st.markdown(
-        f"**{said['accepted']:,} of {count(said['wanted'], 'answer')}** passed. "
-        f"{safe(said['reason'], 300)}"
+        f"**{outcome['accepted']:,} of {count(outcome['wanted'], 'answer')}** accepted. "
+        f"{safe(outcome['reason'], 300)}"
     )
-    for note in said["notes"]:
+    for note in outcome["notes"]:
         st.caption(safe(note, 300))
-    if not said["accepted"]:
+    if not outcome["accepted"]:
         return
     content, before = items_csv(job.result()), held.study.data[0]
     name = file_name(
@@ -110,6 +112,6 @@ def _result(held: Draft, job: ReferenceJob) -> None:
             held.uploads.version += 1
             held.set_data(0, DataPart(file=name, name=before.name, rubric=before.rubric))
             forget("data-", "orders-")
-            announce("The data now have the reference answers. Choose their scores under Vary.")
+            announce("The data now have reference answers. Choose their scores under Vary.")
             st.rerun()
         download("Download as CSV", content, name)

@@ -1,4 +1,4 @@
-"""Step 2 of Set up: a ready-made rubric, a file or a typed table in; the study's rubric out."""
+"""Draw step 2 of Set up: a rubric that is ready-made, written, uploaded, or in a prompt."""
 
 from typing import Any
 
@@ -16,6 +16,7 @@ from rubriclab.model.text import LabError, count, shorten
 from rubriclab.words.phrases import NBSP
 
 MOST_CRITERIA = 12
+"""Criteria on the page. A file may have more; tables of so many are hard to edit here."""
 PASTED = "Argument: how well is the case made?\n3: Clear reasons\n2: Some reasons\n1: None"
 COLUMNS = {
     "Score": st.column_config.NumberColumn(width="small", step=1, required=True, format="%d"),
@@ -25,68 +26,64 @@ COLUMNS = {
 
 
 def summary(held: Draft) -> str:
+    """Return what the closed step says."""
     rubric = held.rubric()
-    options = count(len(rubric.criteria[0].options), "score option")
-    criteria = f"{len(rubric.criteria)} criteria, " if len(rubric.criteria) > 1 else ""
+    text = f"{shorten(rubric.name, 50)} · "
+    if len(rubric.criteria) > 1:
+        text += f"{len(rubric.criteria)} criteria, "
+    text += count(len(rubric.criteria[0].options), "score option")
     own = sum(part.rubric is not None for part in held.study.data)
-    others = f"; {count(own, 'data set')} with a rubric of its own" if own else ""
-    prompt = "; your own prompt" * (held.study.prompt is not None)
-    return f"{shorten(rubric.name, 50)} · {criteria}{options}{others}{prompt}"
+    if own:
+        text += f"; {count(own, 'data set')} with another rubric"
+    if held.study.prompt:
+        text += "; your own judge prompt"
+    return text
 
 
 def body(held: Draft) -> None:
+    """Draw the open step: where the rubric comes from, and the form or the rubric itself."""
     for name in held.missing_rubrics():
-        st.markdown(
-            f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here."
-        )
-        if (file := rubric_file("This rubric", held, "named")) is not None:
-            held.uploads.rubrics[name] = file[1]
-            forget("rubric-")
-            st.rerun()
+        _ask_for_file(held, name)
         return
     ready = {_title(rubric): rubric for rubric in sample_rubrics()}
-    now = next(
-        (title for title, rubric in ready.items() if held.study.rubric == written(rubric)), None
+    same = [title for title, rubric in ready.items() if held.study.rubric == written(rubric)]
+    kind = segments(
+        "Which rubric?",
+        SETUP["rubric"]["kinds"],
+        key="rubric-kind",
+        start=_origin(held, is_ready=bool(same)),
     )
-    start = (
-        "prompt"
-        if held.study.prompt
-        else "data"
-        if held.study.rubric is None
-        else "ready"
-        if now
-        else "own"
-    )
-    kind = segments("Which rubric?", SETUP["rubric"]["kinds"], key="rubric-kind", start=start)
     if held.before is not None:
-        held.beside = ask(
+        held.keep_wording = ask(
             st.checkbox,
-            "Compare changed words with the run's own",
-            key="rubric-beside",
-            start=held.beside,
-            help="Both wordings are asked of the same answers in the same orders, and the "
-            "difference is one number. "
-            "Criteria and scores have to stay.",
+            "Compare changed words with those of the earlier run",
+            key="rubric-keep-wording",
+            start=held.keep_wording,
+            help="Asks about the same answers in the same orders with both wordings. Criteria "
+            "and scores must stay the same.",
         )
-    if kind in ("own", "prompt"):
-        (_own if kind == "own" else setup_prompt.body)(held)
+    if kind == "own":
+        _own(held)
+        return
+    if kind == "prompt":
+        setup_prompt.body(held)
         return
     if kind == "data":
         st.caption(
-            "The rubric that the sample or a public data set brings; a preference needs none."
+            "The rubric that comes with the sample or the public data set. Preferences need none."
         )
         held.set_rubric(None)
+        rubric = held.rubric(0)
     else:
-        title = ask(
-            st.selectbox, "Rubric", list(ready), key="rubric-ready", start=now or next(iter(ready))
-        )
+        start = same[0] if same else next(iter(ready))
+        title = ask(st.selectbox, "Rubric", list(ready), key="rubric-ready", start=start)
         held.set_rubric(written(ready[title]))
-    rubric = held.rubric(None if kind == "ready" else 0)
+        rubric = held.rubric(None)
     for criterion in rubric.criteria:
         _shown(criterion)
     _notes(rubric)
     st.button(
-        "Change its words",
+        "Edit rubric",
         icon=":material/edit:",
         type="tertiary",
         on_click=_into_table,
@@ -94,22 +91,42 @@ def body(held: Draft) -> None:
     )
 
 
+def _ask_for_file(held: Draft, name: str) -> None:
+    """Ask for a rubric file that the study names."""
+    st.markdown(f"The study names the file **{safe(name, 100)}**. Upload it here.")
+    file = rubric_file("This rubric", held, "named")
+    if file is not None:
+        held.uploads.rubrics[name] = file[1]
+        forget("rubric-")
+        st.rerun()
+
+
+def _origin(held: Draft, *, is_ready: bool) -> str:
+    """Return where the study's rubric comes from, as a key of the kinds in setup.toml."""
+    if held.study.prompt:
+        return "prompt"
+    if held.study.rubric is None:
+        return "data"
+    return "ready" if is_ready else "own"
+
+
 def _title(rubric: Rubric) -> str:
+    """Return a rubric's name, with the number of its criteria if there are several."""
     criteria = len(rubric.criteria)
-    return (
-        rubric.name
-        if criteria == 1
-        else f"{rubric.name}, {count(criteria, 'criterion', 'criteria')}"
-    )
+    if criteria == 1:
+        return rubric.name
+    return f"{rubric.name}, {count(criteria, 'criterion', 'criteria')}"
 
 
 def _into_table(rubric: Rubric) -> None:
+    """Fill the table of own words from a rubric, so that it can be edited. This is a callback."""
     forget("rubric-")
     draft().set_rubric(written(rubric))
     st.session_state["rubric-kind"] = "own"
 
 
 def _shown(criterion: Criterion) -> None:
+    """Draw a criterion and its options as text."""
     options = [
         f"**{option.score}**{NBSP} {safe(option.description)}" for option in criterion.options
     ]
@@ -121,8 +138,9 @@ def _shown(criterion: Criterion) -> None:
 
 
 def rubric_file(label: str, held: Draft, name: str) -> tuple[str, Rubric] | None:
-    """An uploader of rubrics: the file's name and what was read of it, once. Raises LabError for
-    what is no rubric.
+    """Draw an uploader of rubrics; return file name and rubric once, right after the upload.
+
+    Raises LabError if the file is not a rubric.
     """
     kinds = ("yaml", "yml", "json", "csv", "txt", "md")
     file = upload(
@@ -130,7 +148,7 @@ def rubric_file(label: str, held: Draft, name: str) -> tuple[str, Rubric] | None
     )
     if file is None:
         return None
-    with faults():  # said where the file is
+    with faults():  # an error is shown next to the uploader
         rubric = read_rubric(file.getvalue(), file.name)
         held.uploads.version += 1
         return shorten(file.name, 100), rubric
@@ -138,29 +156,11 @@ def rubric_file(label: str, held: Draft, name: str) -> tuple[str, Rubric] | None
 
 
 def _own(held: Draft) -> None:
-    """The table to edit, or a file that fills it. The study's rubric stays as it is until something
-    is changed.
+    """Draw the table to edit, and the ways to fill it from a text or a file.
+
+    The study's rubric stays as it is until something is changed.
     """
-    given = None
-    # Another key after what was kept: closed, it shows the table that it filled.
-    again: Any = {"key": f"rubric-from-{held.uploads.version}", "on_change": "rerun"}
-    with st.popover("Paste or upload", icon=":material/content_paste:", type="tertiary", **again):
-        text = st.text_area(
-            "One line per score, for example “5: Convincing”; above them what is judged; a blank "
-            "line before another criterion. YAML and JSON are read, too.",
-            key="rubric-pasted",
-            max_chars=20_000,
-            height=180,
-            placeholder=PASTED,
-        )
-        if st.button("Use this text", icon=":material/check:"):
-            with faults():
-                given = rubric_of_text(text)
-                held.uploads.version += 1
-        if (
-            file := rubric_file("With the columns criterion, score and description", held, "study")
-        ) is not None:
-            given = file[1]
+    given = _pasted_or_uploaded(held)
     if given is not None:
         forget("rubric-")
         held.set_rubric(written(given))
@@ -172,23 +172,51 @@ def _own(held: Draft) -> None:
         held.set_rubric(written(typed))
 
 
+def _pasted_or_uploaded(held: Draft) -> Rubric | None:
+    """Draw the popover that takes a text or a file; return its rubric once, or None."""
+    given = None
+    # A new key after an upload closes the popover, so that the filled table is in view.
+    again: Any = {"key": f"rubric-from-{held.uploads.version}", "on_change": "rerun"}
+    with st.popover("Paste or upload", icon=":material/content_paste:", type="tertiary", **again):
+        text = st.text_area(
+            "Write what is judged, then one line per score, for example “5: Convincing”. "
+            "Leave a blank line before another criterion. YAML and JSON work, too.",
+            key="rubric-pasted",
+            max_chars=20_000,
+            height=180,
+            placeholder=PASTED,
+        )
+        if st.button("Use this text", icon=":material/check:"):
+            with faults():
+                given = rubric_of_text(text)
+                held.uploads.version += 1
+        label = "A file with the columns criterion, score and description"
+        file = rubric_file(label, held, "study")
+        if file is not None:
+            given = file[1]
+    return given
+
+
 def _notes(rubric: Rubric) -> None:
-    """Say which levels are missing or not described."""
+    """Say which scores are missing or not described."""
     for note in rubric_notes(rubric):
         st.caption(safe(note))
 
 
 def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:
-    """The rubric in the fields, which start from ``start``, their keys from ``key``. Raises
-    LabError for one that is none.
+    """Draw the fields of a rubric; return what they hold. Raises LabError if that is not one.
+
+    ``start``: what the fields start from. ``key``: the beginning of their keys.
     """
     number_of = int(st.session_state.setdefault(f"{key}-criteria", len(start.criteria)))
     left, right = st.columns([1, 2])
     name = ask(left.text_input, "Name", key=f"{key}-name", start=start.name, max_chars=200) or ""
-    criteria, scores = [], tuple(Option(option.score) for option in start.criteria[0].options)
+    scores = tuple(Option(option.score) for option in start.criteria[0].options)
+    criteria = []
     for number in range(number_of):
         blank = Criterion(f"Criterion {number + 1}", scores)
         known = start.criteria[number] if number < len(start.criteria) else blank
+        # A rubric with one criterion gives it its own name.
         title = name if known.name == start.name else known.name
         if number_of > 1:
             left, right = st.columns([1, 2])
@@ -206,26 +234,16 @@ def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:
             start=known.description,
             max_chars=2_000,
         )
-        rows = [(option.score, option.description, option.label) for option in known.options]
-        shown = [*COLUMNS][: 3 if any(option.label for option in known.options) else 2]
-        edited = editor(
-            pd.DataFrame(rows, columns=[*COLUMNS])[shown],
-            key=f"{key}-options-{number}",
-            num_rows="dynamic",
-            hide_index=True,
-            column_config=COLUMNS,
-            alt=f"Scores of {title} and what they stand for",
-        )
-        criteria.append(
-            Criterion((title or "").strip() or blank.name, _options(edited), about or "")
-        )
+        edited = _option_table(known, title, key=f"{key}-options-{number}")
+        title = (title or "").strip() or blank.name
+        criteria.append(Criterion(title, _options(edited), about or ""))
     with st.container(horizontal=True):
         full = number_of >= MOST_CRITERIA
         add: Any = {"on_click": _number, "args": (key, 1), "disabled": full}
         st.button("Add a criterion", icon=":material/add:", type="tertiary", **add)
         if number_of > 1:
             st.button(
-                "Remove the last",
+                "Remove last criterion",
                 icon=":material/remove:",
                 type="tertiary",
                 on_click=_number,
@@ -234,9 +252,24 @@ def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:
     return Rubric(name.strip() or "My rubric", tuple(criteria))
 
 
+def _option_table(known: Criterion, title: str, *, key: str) -> pd.DataFrame:
+    """Draw the table of a criterion's scores, with labels only if it has some."""
+    rows = [(option.score, option.description, option.label) for option in known.options]
+    shown = [*COLUMNS] if any(option.label for option in known.options) else [*COLUMNS][:2]
+    return editor(
+        pd.DataFrame(rows, columns=[*COLUMNS])[shown],
+        key=key,
+        num_rows="dynamic",
+        hide_index=True,
+        column_config=COLUMNS,
+        alt=f"Scores of {title} and their descriptions",
+    )
+
+
 def _options(rows: pd.DataFrame) -> tuple[Option, ...]:
-    """The rows of the table that have a score. Raises LabError for scores that are no whole
-    numbers.
+    """Return the rows of the table that have a score.
+
+    Raises LabError for a score that is not a whole number.
     """
     options = []
     for row in rows.to_dict("records"):
@@ -244,11 +277,12 @@ def _options(rows: pd.DataFrame) -> tuple[Option, ...]:
         if pd.isna(score):
             continue
         if float(score) != int(score):
-            raise LabError(f"The score {score} is no whole number: use 1, 2, 3 and so on.")
+            raise LabError(f"The score {score} is not a whole number. Use 1, 2, 3, and so on.")
         texts = [row.get(name, "") for name in ("Description", "Label")]
         options.append(Option(int(score), *("" if pd.isna(text) else str(text) for text in texts)))
     return tuple(options)
 
 
 def _number(key: str, change: int) -> None:
+    """Add a criterion or remove the last one. This is a callback."""
     st.session_state[f"{key}-criteria"] += change

@@ -1,4 +1,4 @@
-"""A lab of its own for each test of a page: an empty store, nothing cached, no run left."""
+"""Give each test of a page its own lab: an empty store, nothing cached, no run left."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -1,5 +1,4 @@
-"""The reading check on the pages: a clean one needs no click, a stopped run says why and shows its
-replies as text."""
+"""Check the reading check on pages: a clean one needs no click, a stopped run says why."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""Try it and Learn: an example that leaves no trace, and pictures whose every number is one of the
-lab's.
-"""
+"""Check Try it and Learn: an example leaves no trace, and every number is one of the lab's."""
 
 import re
 import time
@@ -62,7 +60,7 @@ def test_an_example_is_recorded_then_asked_live_and_leaves_no_trace(
     assert "Scores from 1 to 5" in said  # the recorded kettle-refund in ten orders
     app = asked(choose(app, "simulated"))
     said = plain(app)
-    assert "Asked here as an example: it is no run" in said
+    assert "An example, asked here. It is not a run" in said
     assert re.search(r"Score [1-5]", said)
     assert "example: a run measures how often" in said
     assert "simulated" in app.expander[0].label
@@ -71,7 +69,7 @@ def test_an_example_is_recorded_then_asked_live_and_leaves_no_trace(
     app.button(key="try-next").click().run()
     assert "Recorded" not in plain(app)
     app.selectbox(key="try-texts").set_value(0).run()
-    assert "Asked here" in plain(app)
+    assert "asked here" in plain(app)
 
 
 @pytest.mark.parametrize("axis", ["pairs", "criteria"])
@@ -85,7 +83,7 @@ def test_two_answers_and_criteria_are_recorded_and_asked(lab: Lab, axis: str) ->
     assert ("winner" if axis == "pairs" else "of 4 criteria") in said
 
 
-def test_texts_of_strangers_are_texts_and_an_empty_one_is_said(lab: Lab) -> None:
+def test_texts_of_strangers_stay_texts_and_an_empty_one_is_refused(lab: Lab) -> None:
     app = choose(lab("try"), "simulated")
     app.text_area(key="try-texts-Answer to score").set_value(HOSTILE).run()
     rubric = sample_rubric().id[:8]
@@ -159,7 +157,7 @@ def test_definitions_are_found_by_words_and_by_links(
     assert 1 <= len(app.expander) < 5
 
 
-def test_assumptions_and_what_was_measured_stand_there(lab: Lab) -> None:
+def test_assumptions_and_the_method_check_are_shown(lab: Lab) -> None:
     assert "Calls have no memory" in texts(healthy(lab("learn", tab="Assumptions")))
     shown = healthy(lab("learn", tab="Method check")).dataframe[0].value
     assert shown["Cells"].tolist() == [check[2] for check in learn.CHECKS]

@@ -1,4 +1,4 @@
-"""Texts of strangers stay texts, and strangers stay outside."""
+"""Check that other people's text stays text, and that foreign requests stay outside."""
 
 import asyncio
 import re
@@ -37,7 +37,7 @@ def test_nothing_of_a_hostile_text_is_markup(text: str) -> None:
     assert not re.search(r"www\.|://\w", shown.replace("\\", ""))
 
 
-def test_names_are_bounded_and_durations_said_in_the_unit_one_would_say() -> None:
+def test_names_are_bounded_and_durations_have_a_readable_unit() -> None:
     assert safe("Tone & style 3") == "Tone \\& style 3"
     assert len(safe("x" * 10_000, 60)) == 60
     assert [duration(s) for s in (0, 0.2, 40, 240, 300, 8_000)] == [
@@ -71,7 +71,7 @@ def test_the_bar_lists_every_page() -> None:
         ("", None),
     ],
 )
-def test_names_in_host_headers(header: str, name: str | None) -> None:
+def test_only_valid_host_headers_have_a_name(header: str, name: str | None) -> None:
     assert guard.host_name(header) == name
 
 
@@ -149,5 +149,5 @@ def test_an_early_estimate_has_a_number_and_no_verdict() -> None:
     assert early((0, 0, 0)) == early(()) == ("", None)
     level = early((25, 18, 20, 19, 18))[0].replace("\u00a0", " ")
     assert level.startswith(
-        "No position leads so far: **18% to 25%** of 100 scores; 20% would be even."
+        "No position leads so far: **18% to 25%** of 100 scores. An even share would be 20%."
     )

@@ -1,6 +1,4 @@
-"""Every page stands: empty, with hostile names, under strange addresses, and from set up to
-results.
-"""
+"""Check every page: empty, with hostile names, at strange addresses, from Set up to Results."""
 
 import re
 from typing import Any
@@ -35,7 +33,7 @@ def go(app: AppTest, page: str) -> AppTest:
     return app.switch_page(f"pages/{page}.py").run()
 
 
-def test_pages_stand_on_an_empty_store_and_leave_no_file(lab: Lab) -> None:
+def test_pages_work_with_an_empty_store_and_leave_no_file(lab: Lab) -> None:
     app = lab()
     for page in PAGES:
         assert len(healthy(go(app, page)).title) == 1
@@ -90,17 +88,17 @@ def test_hostile_names_are_texts(lab: Lab, reorder: str) -> None:
             assert "n" * 400 not in said
 
 
-def test_a_run_of_which_nothing_was_read_stands(lab: Lab) -> None:
+def test_a_run_without_any_parsed_reply_is_shown(lab: Lab) -> None:
     run_id = kept(made.options_table({"j": lambda *_: None}, items=4, state="failed"))
     app = lab()
     for page in PAGES:
         labels = {button.label for button in healthy(go(app, page)).button}
-        assert not labels & {"Resume", "Ask again what failed"}  # all was asked, and elsewhere
+        assert not labels & {"Resume", "Retry failed calls"}  # all was asked, and elsewhere
     go(app, "runs").button(key=f"open-{run_id}").click().run()
     assert healthy(app).title[0].value == "No score of j could be read"
 
 
-def test_a_recorded_example_in_the_users_own_store_stands_once(lab: Lab) -> None:
+def test_a_recorded_example_in_the_users_own_store_is_listed_once(lab: Lab) -> None:
     examples = state.examples()
     for info in examples.runs():
         state.store().add_table(examples.table(info.id))
@@ -129,7 +127,7 @@ def test_the_list_of_runs_has_twenty_a_page_and_is_searched_by_names_and_judges(
 
 
 @pytest.mark.integration
-def test_forty_judges_stand(lab: Lab) -> None:
+def test_pages_work_with_forty_judges(lab: Lab) -> None:
     table = made.options_table(
         {f"judge {number}": made.always_first for number in range(40)}, items=2, repeats=1
     )
@@ -157,9 +155,7 @@ def ended(timeout: float = 60) -> None:
 
 def test_from_set_up_to_results(lab: Lab) -> None:
     app = use_sample(healthy(lab("setup")), first=2.0)
-    assert (
-        app.button(key="launch-go").label == "Launch: 1,200 calls"
-    )  # 60 answers, 10 orders, twice
+    assert app.button(key="launch-go").label == "Launch 1,200 calls"  # 60 answers, 10 orders, twice
     app.button(key="launch-go").click().run()
     healthy(app)
     assert app.title[0].value == "Runs"
@@ -174,7 +170,7 @@ def test_from_set_up_to_results(lab: Lab) -> None:
     assert "favours the option listed first" in app.title[0].value
     assert "simulated" in app.title[0].value
     state.store().set_state(run.id, "failed", "0 of 1,200 could be read")
-    assert "Ask again what failed" in {button.label for button in healthy(go(app, "home")).button}
+    assert "Retry failed calls" in {button.label for button in healthy(go(app, "home")).button}
 
 
 @pytest.mark.integration
@@ -209,7 +205,7 @@ def test_a_run_is_paused_resumed_and_cancelled(lab: Lab) -> None:
 def test_controls_keep_their_state_across_pages_and_steps(lab: Lab) -> None:
     app = healthy(lab("setup"))
     assert app.button(key="launch-go").disabled
-    assert "First add your answers in step 1." in texts(app)
+    assert "Add your answers in step 1 first." in texts(app)
     use_sample(app, first=1.5).button(key="step-4-change").click().run()
     app.checkbox(key="orders-random").check().run()
     app.number_input(key="orders-random-calls").set_value(7).run()
@@ -217,7 +213,7 @@ def test_controls_keep_their_state_across_pages_and_steps(lab: Lab) -> None:
     app.switch_page("pages/runs.py").run()
     app.switch_page("pages/setup.py").run()
     assert (
-        healthy(app).button(key="launch-go").label == before == "Launch: 1,620 calls"
+        healthy(app).button(key="launch-go").label == before == "Launch 1,620 calls"
     )  # 60 x (20 + 7)
     assert app.number_input(key="orders-random-calls").value == 7
     app.button(key="step-3-change").click().run()

@@ -1,6 +1,4 @@
-"""Rate answers yourself: blind, kept at once, resumed, by several people; what it says, where
-ratings go, and bad luck.
-"""
+"""Check blind ratings: kept at once, resumed, given by several people, and shown in Results."""
 
 import io
 import re
@@ -71,7 +69,9 @@ def test_one_answer_at_a_time_is_shown_blind_and_each_rating_is_kept_at_once(lab
     assert app.code[1].value != first
 
 
-def test_a_rater_goes_on_another_starts_anew_and_the_sample_is_the_same_for_both(lab: Lab) -> None:
+def test_a_rater_goes_on_another_starts_afresh_and_the_sample_is_the_same_for_both(
+    lab: Lab,
+) -> None:
     run = run_of()
     give(visit(lab, run), 2, times=3)
     assert healthy(visit(lab, run)).get("progress")[0].proto.text == "3 of 30"
@@ -105,7 +105,7 @@ def test_after_fifteen_it_says_what_is_known_and_ratings_go_wherever_uploaded_on
     for number in range(1, 16):
         item = int(app.code[1].value.split()[1])
         give(app, 1 + item % 3 if number % 3 else 2)
-        assert ("What can be said by now" in texts(app)) == (number == 15)
+        assert ("What the ratings show so far" in texts(app)) == (number == 15)
     said = texts(app)
     assert "Quadratic kappa of one call with one rating" in said
     assert "15 more answers, for a narrower interval; 2 more raters" in said
@@ -193,7 +193,7 @@ def test_what_cannot_be_rated_has_no_button_and_says_why(lab: Lab) -> None:
     assert "Rate answers yourself" not in {
         button.label for button in healthy(lab("results", run=example)).button
     }
-    assert "cannot be rated" in lab("results", run=example, rate="1").error[0].value
+    assert "You cannot rate this run" in lab("results", run=example, rate="1").error[0].value
     nothing = kept(made.options_table({"j": lambda *_: None}, items=4, state="failed", name="none"))
     assert (
         "No answer of this run has a score yet"

@@ -1,4 +1,4 @@
-"""Results, Judgments and Compare without a browser: what stands on them in every state of a run."""
+"""Check Results, Judgments, and Compare without a browser, for every state of a run."""
 
 import re
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.tables import comparisons, responses
 from tests.words import made
 
 
-def test_the_answer_stands_first_and_folds_are_computed_when_they_open(lab: Lab) -> None:
+def test_the_answer_comes_first_and_folds_are_computed_when_they_open(lab: Lab) -> None:
     run = kept(made.options_table({"judge-7b": made.mostly_first}, items=40))
     app = healthy(lab("results", run=run))
     assert app.title[0].value.replace("\\", "") == "judge-7b favours the option listed first"
@@ -164,7 +164,7 @@ def test_a_run_that_varies_a_level_shows_what_the_level_does(lab: Lab) -> None:
     )  # shares, cells and slopes; V, reversing and spread by level
 
 
-def test_several_judges_stand_in_a_table_as_papers_print_it(lab: Lab) -> None:
+def test_several_judges_are_shown_in_a_table_as_papers_print_it(lab: Lab) -> None:
     run = kept(made.options_table({"one": made.always_first, "two": made.mostly_first}, items=12))
     app = lab("results", run=run)
     app.session_state["more"] = True
@@ -234,7 +234,9 @@ def badges(app: AppTest) -> list[str]:
     return [line for line in texts(app).splitlines() if line in ("Differ", "Alike", "Undecided")]
 
 
-def test_the_two_judges_of_the_latest_run_stand_there_in_the_words_of_the_command(lab: Lab) -> None:
+def test_the_two_judges_of_the_latest_run_are_compared_in_the_words_of_the_command(
+    lab: Lab,
+) -> None:
     run = kept(made.options_table(RULES, items=40))
     app = healthy(lab("compare"))
     assert app.multiselect(key="compare-with").value == [f"{run}:0", f"{run}:1"]
@@ -257,7 +259,7 @@ def test_the_two_judges_of_the_latest_run_stand_there_in_the_words_of_the_comman
     assert app.header[0].value.replace("\\", "") == answer.headline
 
 
-def test_three_stand_in_a_table_and_one_waits_for_another(lab: Lab) -> None:
+def test_three_are_listed_in_a_table_and_one_waits_for_another(lab: Lab) -> None:
     run = kept(made.options_table(RULES, items=40))
     app = healthy(lab("compare", **{"with": [f"{run}:{code}" for code in range(3)]}))
     table = app.dataframe[0].value
@@ -277,7 +279,7 @@ def test_three_stand_in_a_table_and_one_waits_for_another(lab: Lab) -> None:
         assert app.multiselect(key="compare-with").value == [f"{run}:0", f"{run}:1"]
 
 
-def test_without_a_common_answer_and_before_the_end_only_sizes_stand(lab: Lab) -> None:
+def test_without_a_common_answer_and_before_the_end_only_sizes_are_shown(lab: Lab) -> None:
     run = kept(made.options_table(RULES, items=40))
     criteria = kept(
         made.criteria_table(

@@ -1,6 +1,4 @@
-"""The five steps: files, rubrics, judges, orders and study files in; the study that is launched,
-and launched again with changes, out.
-"""
+"""Check the five steps of Set up, and that the study they make is launched and repeated."""
 
 import gzip
 from pathlib import Path
@@ -77,9 +75,9 @@ def test_strange_columns_are_guessed_from_contents_and_confirmed_by_one_click(la
     said = texts(healthy(app))
     assert "We could not match your column names" in said
     assert "9 rows, 3 columns, separated by semicolons" in said
-    assert "9 answers to 3 instructions. Answers to one instruction count as one group." in said
+    assert "9 answers to 3 prompts. Answers to the same prompt count as one unit." in said
     assert app.button(key="launch-go").disabled
-    assert "First confirm the columns in step 1." in said
+    assert "Confirm the columns in step 1 first." in said
     app.button(key="data-confirm").click().run()
     assert not healthy(app).button(key="launch-go").disabled
     dataset = held(app).dataset()
@@ -108,7 +106,7 @@ def test_an_upload_gets_a_name_that_no_other_data_set_has() -> None:
     assert not draft.uploads.tables  # what no data set names is not kept
 
 
-def test_a_file_whose_answers_are_all_empty_is_refused_in_words(lab: Lab) -> None:
+def test_a_file_whose_answers_are_all_empty_is_refused_with_a_reason(lab: Lab) -> None:
     app = uploaded(lab("setup"), "response,instruction\n ,a\n ,b\n")
     assert any("no row has an answer" in error.value for error in app.error)
     assert app.button(key="launch-go").disabled
@@ -156,7 +154,7 @@ def test_judgments_made_elsewhere_lead_straight_to_results(text: str, title: str
 
 
 @pytest.mark.papers(7, 8)
-def test_public_data_sets_stand_beside_an_own_file(
+def test_public_data_sets_are_used_together_with_an_own_file(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("RUBRICLAB_DATA", str(tmp_path / "cache"))
@@ -209,7 +207,7 @@ def test_a_rubric_is_written_with_two_criteria_whose_order_changes(lab: Lab) -> 
     step(app, 4).radio(key="orders-axis").set_value("criteria").run()
     # Two criteria have two balanced orders; each twice: 4 calls for each of 9 answers. The small
     # model's answers repeat, yet the first ten texts are asked twice.
-    assert healthy(app).button(key="launch-go").label == "Launch: 36 calls"
+    assert healthy(app).button(key="launch-go").label == "Launch 36 calls"
     app.multiselect(key="orders-also").set_value(["options"]).run()  # both axes on the same answers
     assert held(app).study.design.axes == ("criteria", "options")
     app.text_input(key="launch-name").set_value("Tone and help").run()
@@ -232,7 +230,7 @@ def test_own_code_runs_where_somebody_has_looked_at_it(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = step(confirmed(lab("setup")), 3)
-    assert "Own function" not in app.button_group(key="judge-where").options
+    assert "My own function" not in app.button_group(key="judge-where").options
     (tmp_path / "mine.py").write_text(
         f"# {HOSTILE}\ndef judge(messages, item):\n    return item['shown'][0]\n", "utf-8"
     )
@@ -379,7 +377,7 @@ def test_every_axis_is_offered_with_what_it_needs(lab: Lab) -> None:
         "A bare score",
     ]
     axis.set_value("pairs").run()
-    assert healthy(app).button(key="launch-go").label.startswith("Launch: ")
+    assert healthy(app).button(key="launch-go").label.startswith("Launch ")
     assert (held(app).study.design.reorder, held(app).study.design.tie) == ("pairs", True)
     assert len(held(app).plan()[0].items) == 18  # 3 pairs of candidates for each of 6 instructions
     app.selectbox(key="orders-baseline").set_value("b").run()
@@ -468,7 +466,7 @@ def test_strategies_have_their_calls_and_every_factor_its_levels(lab: Lab) -> No
         "seven.csv",
     }
     app.multiselect(key="orders-vary-ids").set_value(["arabic"]).run()
-    assert "choose two levels or more" in app.error[0].value
+    assert "choose at least two levels" in app.error[0].value
 
 
 @pytest.mark.papers(63, 64)
@@ -512,14 +510,14 @@ def test_nothing_of_a_loaded_study_is_lost(
         uploaded(app, study_toml(study), name="study.toml", to="upload-toml")
     assert held(app).checked() == study
     if name not in presets():
-        assert "upload it in step 2" in texts(app)
+        assert "Upload it in step 2" in texts(app)
         uploaded(
             app,
             "criterion,score,description\nd,1,no\nd,2,perhaps\nd,3,yes\n",
             name="r.csv",
             to="upload-named",
         )
-        assert "upload it in step 1" in texts(app)
+        assert "Upload it in step 1" in texts(app)
         uploaded(
             step(app, 1), "the_answer\nan answer\nanother one\n", name="x.csv", to="upload-table"
         )
@@ -544,7 +542,7 @@ WHOLE = Path(__file__).with_name("whole.toml").read_text("utf-8")
         ("no = [toml", "is no TOML"),
     ],
 )
-def test_a_study_file_that_is_none_is_refused_in_words(text: str, said: str, lab: Lab) -> None:
+def test_an_invalid_study_file_is_refused_with_a_reason(text: str, said: str, lab: Lab) -> None:
     app = lab("setup")
     app.session_state["launch-toml"] = True
     uploaded(app.run(), text, name="study.toml", to="upload-toml")
@@ -622,7 +620,7 @@ def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_aske
     assert len(asked) == 180  # 9 answers, 10 orders, twice
 
     app = lab("setup", again=first)  # a visit that never saw the file
-    assert "Nothing is changed yet" in texts(healthy(app))
+    assert "Nothing to run yet" in texts(healthy(app))
     assert app.button(key="launch-go").disabled
     assert held(app).dataset() == state.store().dataset(state.store().run(first).dataset)
     for number in (1, 3, 4):  # opening a step changes nothing
@@ -631,8 +629,8 @@ def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_aske
 
     step(app, 2).button_group(key="rubric-kind").set_value("own").run()
     app.text_input(key="rubric-about-0").set_value("Is the story told well?").run()
-    assert app.button(key="launch-go").label == "Launch: 180 calls"
-    assert "Asked in these wordings: Helpfulness; Helpfulness, changed." in texts(app)
+    assert app.button(key="launch-go").label == "Launch 180 calls"
+    assert "Compares these wordings: Helpfulness; Helpfulness, changed." in texts(app)
     assert "180 of these calls" in app.checkbox(key="launch-known").label
     second = launched(app)
     assert len(asked) == len({*asked}) == 360  # the other wording alone
@@ -653,12 +651,12 @@ def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_aske
     app = lab("setup", again=second)  # a third wording stands beside both
     app.button_group(key="rubric-kind").set_value("own").run()
     app.text_input(key="rubric-about-0").set_value("Is it short?").run()
-    assert app.button(key="launch-go").label == "Launch: 180 calls"
+    assert app.button(key="launch-go").label == "Launch 180 calls"
     app.checkbox(key="launch-known").uncheck().run()
-    assert app.button(key="launch-go").label == "Launch: 540 calls"
-    app.checkbox(key="rubric-beside").uncheck().run()
+    assert app.button(key="launch-go").label == "Launch 540 calls"
+    app.checkbox(key="rubric-keep-wording").uncheck().run()
     assert (
-        app.button(key="launch-go").label == "Launch: 360 calls"
+        app.button(key="launch-go").label == "Launch 360 calls"
     )  # in place of the first, all anew
 
 
@@ -673,12 +671,12 @@ def test_other_changes_make_a_study_of_their_own(lab: Lab, change: str) -> None:
             "rubric-options-0 base"
         ].iloc[:4]
         app.run()
-        assert app.button(key="launch-go").label == "Launch: 144 calls"  # 8 orders of four
+        assert app.button(key="launch-go").label == "Launch 144 calls"  # 8 orders of four
         assert not held(app).checked().design.vary.wording
     elif change == "judge":
         step(app, 3).button(key="judge-change-0").click().run()
         app.number_input(key="judge-planted-noise").set_value(0.5).run()
-        assert app.button(key="launch-go").label == "Launch: 180 calls"
+        assert app.button(key="launch-go").label == "Launch 180 calls"
     else:
         step(app, 4).checkbox(key="orders-random").check().run()
         app.number_input(key="orders-random-calls").set_value(5).run()
@@ -693,8 +691,8 @@ def test_a_run_that_cannot_be_asked_again_says_why(lab: Lab) -> None:
     assert "no run" in app.error[0].value.replace("\\", "")
     app = confirmed(lab("setup"))
     app.query_params["again"] = state.recorded()  # of the store that came with the lab
-    assert "Nothing is changed yet" in texts(healthy(go(app, "setup")))
-    assert held(pressed(app, "Back to what was being set up")).study.data[0].file == "answers.csv"
+    assert "Nothing to run yet" in texts(healthy(go(app, "setup")))
+    assert held(pressed(app, "Back to my set-up")).study.data[0].file == "answers.csv"
 
 
 def test_an_imported_logs_prompts_are_asked_in_other_orders(lab: Lab, asked: list[str]) -> None:
@@ -713,6 +711,4 @@ def test_an_imported_logs_prompts_are_asked_in_other_orders(lab: Lab, asked: lis
     run = state.store().run(launched(app.run()))
     assert (run.state, run.done, run.failed) == ("finished", len(asked), 0)
     without = lab("results", run=state.store().add_table(read(pd.DataFrame(ROWS)).table))
-    assert not [
-        button for button in without.button if button.label == "Run these prompts in other orders"
-    ]
+    assert not [button for button in without.button if button.label == "Reorder these prompts"]

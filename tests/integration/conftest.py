@@ -1,4 +1,4 @@
-"""One browser for all tests of a module: each starts on a page without a past."""
+"""Share one browser among the tests of a module; each test starts with a fresh page."""
 
 from collections.abc import Iterator
 

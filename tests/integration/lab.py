@@ -1,4 +1,4 @@
-"""A lab in a process of its own for tests with a browser, and a browser to look at it."""
+"""Run a lab in a process of its own, and a browser to look at it."""
 
 import os
 import shutil

@@ -1,6 +1,4 @@
-"""Pages as people expect them to be: said aloud, saved as pictures, linked to, by keys, told of an
-end; hostile names run nothing.
-"""
+"""Check pages in a browser: accessibility, links, keys, saved charts, and hostile names."""
 
 import re
 from collections.abc import Iterator
@@ -239,7 +237,7 @@ JOURNEYS = {
     ),
     "two side by side": ("", TICKED, "beside each other"),
     "a report as a file": ("", ["link:Export", "download:Download report (HTML)"], "Export"),
-    "the protocol into a pipeline": ("results?run=asked", CARD, "Promise"),
+    "the protocol into a pipeline": ("results?run=asked", CARD, "Expected error"),
     "what does V mean": ("", ["link:Learn", "tab:Definitions"], "Cramér"),
     "resume a stopped run": ("", ["link:Runs", "button:Resume"], "Runs"),
 }
@@ -279,7 +277,7 @@ def test_a_report_prints_on_two_sheets(browser: Browser, address: str, run: str)
         assert 1 <= sheets <= 2
 
 
-def test_the_end_of_a_run_is_told_on_every_page(browser: Browser, tmp_path: Path) -> None:
+def test_the_end_of_a_run_is_announced_on_every_page(browser: Browser, tmp_path: Path) -> None:
     with running_lab(tmp_path / "lab.duckdb") as address, browser() as page:
         visit(page, f"{address}/setup")
         page.get_by_text("Sample", exact=True).click()
@@ -287,10 +285,10 @@ def test_the_end_of_a_run_is_told_on_every_page(browser: Browser, tmp_path: Path
         settled(page)
         page.locator(".st-key-step-3-change button").click()
         page.get_by_text("Simulated", exact=True).click()
-        page.get_by_role("spinbutton", name="Seconds an answer takes").fill("0.1")
+        page.get_by_role("spinbutton", name="Seconds per reply").fill("0.1")
         page.keyboard.press("Tab")
         settled(page)
-        page.get_by_role("button", name="Launch: ").click()
+        page.get_by_role("button", name="Launch").click()
         page.get_by_role("heading", name="Runs", level=1).wait_for()
         page.get_by_role("link", name="Export").click()
         page.wait_for_function("() => /^[1-9]\\d?% · Export/.test(document.title)")

@@ -1,4 +1,4 @@
-"""The embedded judge on its real weights: fetched for real, asked for real."""
+"""Check the embedded judge with its real weights, downloaded and asked for real."""
 
 import asyncio
 import math

@@ -1,5 +1,6 @@
-"""A server that wishes the lab ill: one whole run walks through its list, in a process whose memory
-is watched.
+"""Check one whole run against a server that wants to harm the lab.
+
+The run walks through the server's list of attacks, in a process whose memory is watched.
 """
 
 import json

@@ -1,6 +1,4 @@
-"""In a browser: a stranger's server gets nothing, by Resume or by a drawn form, until the user has
-said yes.
-"""
+"""Check in a browser that no key goes to a stranger's server before the user agrees."""
 
 import time
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
-"""kill -9 and Ctrl-C at random moments, of the command and of a node of a Ray cluster: nothing
-committed is lost or kept twice, the store says why.
+"""Kill runs at random moments, and check that nothing is lost and nothing is kept twice.
+
+The command and a node of a Ray cluster are ended by kill -9 and by Ctrl-C. Afterwards, the store
+must say why the run stopped.
 """
 
 import importlib.util

@@ -1,6 +1,4 @@
-"""A stranger's file becomes a heatmap of the embedded judge in six clicks, in a real browser
-against a cold server.
-"""
+"""Check in a browser that a stranger's file becomes a heatmap in six clicks."""
 
 import csv
 import re
@@ -66,12 +64,12 @@ def test_own_file_to_heatmap_in_six_clicks(browser: Browser, tmp_path: Path) -> 
         strays = strays_of(page)
         click = uploaded(page, url, answers)
         page.get_by_text("Is this right?").wait_for()
-        page.get_by_text("4 answers to 2 instructions").wait_for()
+        page.get_by_text("4 answers to 2 prompts").wait_for()
         settled(page)
-        click(page.get_by_role("button", name="Yes, use these columns"))
+        click(page.get_by_role("button", name="Use these columns"))
         settled(page)
         page.screenshot(path=tmp_path / "set-up.png")
-        click(page.get_by_role("button", name="Launch: 80 calls"))  # 4 answers, 10 orders, twice
+        click(page.get_by_role("button", name="Launch 80 calls"))  # 4 answers, 10 orders, twice
         page.get_by_role("heading", name="Runs", level=1).wait_for()
         page.get_by_text("of 80 calls").first.wait_for(timeout=300_000)
         row = page.locator('[class*="st-key-run-"]').filter(has_text="redacciones")
@@ -99,7 +97,7 @@ def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(
     judge = Planted()
     with serving(judge) as server, running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
         click = uploaded(page, url, answers)
-        click(page.get_by_role("button", name="Yes, use these columns"))
+        click(page.get_by_role("button", name="Use these columns"))
         settled(page)
         click(page.locator(".st-key-step-2-change button"))
         click(page.get_by_text("Write or paste", exact=True))
@@ -132,7 +130,7 @@ def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(
         settled(page)
         click(page.locator(".st-key-step-3-done button"))
         settled(page)
-        click(page.get_by_role("button", name="Launch: 160 calls"))
+        click(page.get_by_role("button", name="Launch 160 calls"))
         row = page.locator('[class*="st-key-run-"]').filter(has_text="drafts")
         click(row.get_by_role("button", name="Open results"))
         page.locator('[aria-label^="Heatmap"], [alt^="Heatmap"]').first.wait_for()
@@ -186,14 +184,14 @@ def test_a_hostile_file_is_shown_as_text_and_runs_nothing(browser: Browser, tmp_
         strays = strays_of(page)
         visit(page, f"{url}/setup")
         page.locator("input[type=file]").first.set_input_files(str(path))
-        page.get_by_role("button", name="Yes, use these columns").click()
+        page.get_by_role("button", name="Use these columns").click()
         settled(page)
         page.locator(".st-key-step-3-change button").first.click()
         page.get_by_text("Simulated", exact=True).click()
         settled(page)
-        page.get_by_text("The prompt, exactly as sent").click()
+        page.get_by_text("Judge prompt, exactly as sent").click()
         settled(page)
-        page.get_by_role("button", name=re.compile("Launch: ")).click()
+        page.get_by_role("button", name=re.compile("Launch ")).click()
         row = page.locator('[class*="st-key-run-"]').filter(has_text="onerror")
         row.get_by_role("button", name="Open results").click(timeout=120_000)
         settled(page)

@@ -1,5 +1,6 @@
-"""SIGTERM and SIGHUP are Ctrl-C: answers under way are kept, the store says why a run stopped, and
-no server is left.
+"""Check that SIGTERM and SIGHUP act like Ctrl-C.
+
+Replies under way are kept, the store says why a run stopped, and no server is left.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""A real vLLM, whose base URL stands in RUBRICLAB_VLLM_BASE_URL: asked by the lab's own client.
+"""Check the lab's client with a real vLLM, whose base URL is in RUBRICLAB_VLLM_BASE_URL.
 
-``.ci/vllm-cpu DIR`` makes one for the CPU. Without the variable these are skipped, with CI=true
-that is a failure.
+``.ci/vllm-cpu DIR`` makes one for the CPU. Without the variable these tests are skipped; with
+CI=true, that is a failure.
 """
 
 import asyncio

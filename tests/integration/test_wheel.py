@@ -1,5 +1,6 @@
-"""What a wheel holds is the whole lab: built from this tree, unpacked elsewhere, it shows its
-example and serves its pages.
+"""Check that a wheel holds the whole lab.
+
+Built from this tree and unpacked elsewhere, it shows its example and serves its pages.
 """
 
 import os
