@@ -6,17 +6,17 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from rubriclab.model.text import LabError, count
 
 Shown = TypeVar("Shown", int, str)
-StrategyKind = Literal[
-    "balanced", "random", "fixed", "descending", "williams", "all", "min-bias", "custom"
-]
 MAX_CALLS = 1_000
+"""The most calls per item that a study may ask for."""
 RANDOM_CALLS = 10
+"""Random orders per item where the design gives no number: as many as balanced orders of five."""
 ALL_WITHOUT_ASKING = 4
+"""Options up to which all orders (24) are asked without a number of calls: five have 120."""
 
 
 def rotations(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
@@ -54,12 +54,33 @@ def williams(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
     return rows if n % 2 == 0 else rows + [row[::-1] for row in rows]
 
 
+def one_order(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
+    """Return the default order alone."""
+    return [tuple(options)]
+
+
+def reversed_order(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
+    """Return the default order reversed, alone."""
+    return [tuple(options)[::-1]]
+
+
+def all_orders(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
+    """Return all n! orders."""
+    return list(itertools.permutations(options))
+
+
 @dataclass(frozen=True)
 class StrategyAbout:
-    """What a form says of a strategy. ``drawn``: its orders come from the seed; ``listed``: from
-    the user.
+    """One ordering strategy, as study files, forms and plans know it.
+
+    name: in study files.
+    title, caption: its label and help in Set up.
+    orders: makes its orders of a list; None where they are drawn or listed.
+    drawn: whether its orders come from the seed.
+    listed: whether its orders come from the user.
     """
 
+    name: str
     title: str
     caption: str
     orders: Callable[[Sequence], list] | None = None  # type: ignore[type-arg]
@@ -67,30 +88,43 @@ class StrategyAbout:
     listed: bool = False
 
 
-STRATEGIES: dict[StrategyKind, StrategyAbout] = {
-    "balanced": StrategyAbout(
-        "Balanced",
-        "Every option at every position equally often: all rotations, forwards and backwards.",
-        balanced,
-    ),
-    "random": StrategyAbout("Random", "Orders drawn at random for each answer.", drawn=True),
-    "fixed": StrategyAbout(
-        "Fixed", "The default order again and again.", lambda options: [tuple(options)]
-    ),
-    "descending": StrategyAbout(
-        "Descending", "The default order reversed.", lambda options: [tuple(options)[::-1]]
-    ),
-    "williams": StrategyAbout(
-        "Williams", "Balanced for the position and for what stands just before.", williams
-    ),
-    "all": StrategyAbout(
-        "All", "Every possible order.", lambda options: [*itertools.permutations(options)]
-    ),
-    "min-bias": StrategyAbout(
-        "Least biased", "One order that an earlier run found to be least biased.", listed=True
-    ),
-    "custom": StrategyAbout("My own orders", "Orders that you write down.", listed=True),
+STRATEGIES: dict[str, StrategyAbout] = {
+    strategy.name: strategy
+    for strategy in (
+        StrategyAbout(
+            "balanced",
+            "Balanced",
+            "Every option at every position equally often: all rotations, forwards and backwards.",
+            balanced,
+        ),
+        StrategyAbout("random", "Random", "Orders drawn at random for each answer.", drawn=True),
+        StrategyAbout("fixed", "Fixed", "The default order again and again.", one_order),
+        StrategyAbout("descending", "Descending", "The default order reversed.", reversed_order),
+        StrategyAbout(
+            "williams",
+            "Williams",
+            "Balanced for the position and for what stands just before.",
+            williams,
+        ),
+        StrategyAbout("all", "All", "Every possible order.", all_orders),
+        StrategyAbout(
+            "min-bias",
+            "Least biased",
+            "One order that an earlier run found to be least biased.",
+            listed=True,
+        ),
+        StrategyAbout("custom", "My own orders", "Orders that you write down.", listed=True),
+    )
 }
+"""All strategies, by name. A new one is a function and an entry here."""
+
+
+def known_strategy(name: str) -> str:
+    """Return the name of a strategy. Raises ValueError that lists all, where there is none."""
+    if name not in STRATEGIES:
+        *names, last = [f"'{known}'" for known in STRATEGIES]
+        raise ValueError(f"input should be {', '.join(names)} or {last}")
+    return name
 
 
 @dataclass(frozen=True)
@@ -102,7 +136,7 @@ class Strategy:
     indexes.
     """
 
-    kind: StrategyKind
+    kind: str
     name: str
     repeats: int = 2
     calls: int | None = None

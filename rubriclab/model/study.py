@@ -23,7 +23,7 @@ from pydantic import (
 from rubriclab.model.judge import RESERVED, JudgeSettings, Seed
 from rubriclab.model.judge_options import Packing
 from rubriclab.model.judgment import Reorder, step_of
-from rubriclab.model.orders import MAX_CALLS, STRATEGIES, Strategy, StrategyKind
+from rubriclab.model.orders import MAX_CALLS, STRATEGIES, Strategy, known_strategy
 from rubriclab.model.part import Part
 from rubriclab.model.text import LabError, digest, look_alike, shorten
 
@@ -117,7 +117,7 @@ class DataPart(Part):
 class StrategyPart(Part):
     """One of ``strategies``: a kind's name, or a table."""
 
-    kind: StrategyKind
+    kind: Annotated[str, AfterValidator(known_strategy)]
     name: str = Field("", max_length=100)
     calls: int | None = Field(None, ge=1, le=MAX_CALLS)
     orders: tuple[tuple[int | str, ...], ...] = Field((), max_length=MAX_CALLS)

@@ -281,7 +281,7 @@ def test_a_judge_that_gives_nothing_ends_its_run_with_the_reason(
     [
         (
             ScriptedJudge(lambda *_: failed("auth", retryable=False)),
-            "other: a planted auth. Check the key",
+            "other: a planted auth. The server rejected the API key",
         ),
         (
             LabError("No weights here; fetch them."),
