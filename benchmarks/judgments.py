@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 import rubriclab.measures
-from rubriclab.core.judgments import Judgments
-from rubriclab.core.topic import TOPICS
+from rubriclab.core.judgments import Arm, Judgments
+from rubriclab.core.topic import TOPICS, Row, Topic
 from rubriclab.core.verdict import verdicts
 from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import read_table
@@ -110,7 +111,17 @@ def seconds(work: Callable[[], Any]) -> tuple[float, float, Any]:
     return time.perf_counter() - start, time.process_time() - cpu, made
 
 
+def compute_topic(topic: Topic, arm: Arm) -> None:
+    """Compute every row of a topic and its interval, which is computed when it is first read."""
+    given = {"reading": ReadingPart()} if topic.takes_reading else {}
+    for subject in topic.subjects([arm]):
+        for row in topic.rows(subject, **given):
+            if isinstance(row, Row):
+                _ = row.interval
+
+
 def judgments(rows: int, options: int) -> None:
+    """Measure every step from the file to the verdicts, for so many rows."""
     table = table_of(rows, options)
     print(
         f"\n{len(table.rows):,} judgments, {options} options, {len(table.items):,} items",
@@ -123,7 +134,8 @@ def judgments(rows: int, options: int) -> None:
         anchor, anchor_cpu, _ = seconds(lambda: pd.crosstab(crossed["score"], crossed["position"]))
         Path("/proc/self/clear_refs").write_text("5")  # reset the peak
         took, cpu, made = seconds(work)
-        spent[:] += (took, cpu) if name.startswith("topic") else 0
+        if name.startswith("topic"):
+            spent[:] += (took, cpu)
         status = Path("/proc/self/status").read_text().split("VmHWM:")[1]
         print(
             f"  {name:<22}{took:8.2f} s {took / anchor:7.1f} x crosstab   cpu {cpu:6.2f} s "
@@ -144,14 +156,7 @@ def judgments(rows: int, options: int) -> None:
     (arm,) = step("arm", lambda: Judgments(table).arms)
     for topic in TOPICS.values():
         if "options" in topic.axes:
-            given = {"reading": ReadingPart()} if topic.takes_reading else {}
-            made = lambda topic=topic, given=given: (  # noqa: E731
-                row for subject in topic.subjects([arm]) for row in topic.rows(subject, **given)
-            )
-            step(
-                f"topic {topic.key}",
-                lambda made=made: [row.interval for row in made() if hasattr(row, "interval")],
-            )
+            step(f"topic {topic.key}", partial(compute_topic, topic, arm))
     print(f"  all topics            {spent[0]:8.2f} s, cpu {spent[1]:.2f} s", flush=True)
     step("verdicts", lambda: verdicts([arm], Smallest()))
 

@@ -50,18 +50,6 @@ LIBRARY_ROOMS = {
 LATE = {"openai", "xllamacpp", "huggingface_hub", "openpyxl"}
 """Libraries that cost a second to import or bring a native library: never at the top of a module.
 """
-REFUSED_NAMES = {
-    "place",
-    "unread",
-    "turned",
-    "way_of_asking",
-    "usual",
-    "less",
-    "told",
-    "found",
-    "at",
-    "one",
-}
 
 
 def modules() -> list[Path]:

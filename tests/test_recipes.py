@@ -169,6 +169,29 @@ def test_new_things_work_from_the_command_line(extended: Path, tmp_path: Path) -
     assert json.loads(drawn) == ["markers", 0.0, 0.5, 1.0]
 
 
+VISIT = """
+import json, os, sys
+from streamlit.testing.v1 import AppTest
+
+os.environ["RUBRICLAB_STORE"] = sys.argv[1]
+
+def open_page(app, name):
+    app = app.switch_page(f"pages/{name}.py").run()
+    assert not app.exception and not app.error, (app.exception, app.error)
+    return app
+
+app = open_page(AppTest.from_file("app.py", default_timeout=120).run(), "setup")
+app = app.button(key="step-4-change").click().run()
+assert not app.exception, app.exception
+setup = [box.label for box in app.checkbox]
+app = open_page(app, "results")
+settings = [option for box in app.selectbox for option in box.options]
+text = " ".join(part.value for part in (*app.markdown, *app.caption))
+print(json.dumps([setup, {"settings": settings, "text": text}]))
+"""
+"""Open step 4 of Set up and the Results of the run, and print what they show."""
+
+
 @pytest.mark.integration
 def test_the_copy_is_clean_and_its_pages_show_the_new_things(
     extended: Path, tmp_path: Path
@@ -182,17 +205,7 @@ def test_the_copy_is_clean_and_its_pages_show_the_new_things(
     study.write_text(STUDY.replace("take = 2", "take = 12"), "utf-8")
     store = tmp_path / "lab.duckdb"
     done(extended, "-m", "rubriclab", "run", str(study), "--store", str(store))
-    program = (
-        "import os, sys\n"
-        "from streamlit.testing.v1 import AppTest\n"
-        "os.environ['RUBRICLAB_STORE'] = sys.argv[1]\n"
-        "app = AppTest.from_file('app.py', default_timeout=120).run()\n"
-        "for page in ('setup', 'results'):\n"
-        "    app = app.switch_page(f'pages/{page}.py').run()\n"
-        "    assert not app.exception, app.exception\n"
-        "    assert not app.error, app.error\n"
-        "    print(page, [part.label for part in (*app.checkbox, *app.selectbox)])\n"
-        "    print([part.options for part in app.selectbox])\n"
-        "    print([part.value for part in (*app.markdown, *app.caption)])\n"
-    )
-    print(done(extended, "-c", program, str(store), seconds=300))
+    setup, results = json.loads(done(extended, "-c", VISIT, str(store), seconds=300))
+    assert any("Swaps" in label for label in setup)
+    assert "capitals = True" in results["settings"]
+    assert "12 answers in 5 orders (swaps)" in results["text"]
