@@ -1,1 +1,1 @@
-"""Plans become judgments: started, paused, resumed; and what a run will take before it starts."""
+"""Turn plans into judgments: load, forecast, ask, pause and resume."""

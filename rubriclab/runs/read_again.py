@@ -95,13 +95,13 @@ def read_again(store: Store, id: str, plan: Plan, *, write: bool) -> ReadAgain:
     judgments: list[Judgment] = []
     keys: list[str] = []
     for call, reply, old in _stored(store, info.id, plan):
-        parsed = plan.parse(call, reply)
-        new = [_kept(known, fresh) for known, fresh in zip(old, parsed, strict=True)]
+        parsed = plan.judgment(call, reply)  # with a note if the reply breaks its constraint
+        new = [_kept(known, fresh) for known, fresh in zip(old, parsed.outcomes, strict=True)]
         made.judgments += len(new)
         keys.append(call.key)
         if all(map(_same, old, new)):
             continue
-        noted = reply if NOTE in reply.note else reply.noted(NOTE)
+        noted = parsed.reply if NOTE in reply.note else parsed.reply.noted(NOTE)
         judgments.append(Judgment(call, noted, tuple(new)))
         for known, fresh in zip(old, new, strict=True):
             _count(made, known, fresh)

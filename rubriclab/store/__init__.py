@@ -1,1 +1,1 @@
-"""Data sets, runs and judgments kept in one DuckDB file, and carried as zip files."""
+"""Keep data sets, runs and judgments in one DuckDB file, and carry runs as zip files."""

@@ -1,6 +1,8 @@
 """Check runs against servers that apply a constraint, ignore it, or refuse part of a request."""
 
+import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from rubriclab.study.plan import Plan
 from rubriclab.words.answer import answers
 from tests.judges.kit import settings
 from tests.judges.test_constraint import Holding
-from tests.runs.kit import ended
+from tests.runs.kit import ScriptedJudge, ended
 from tests.servers import FakeServer, failure, running
 from tests.study.kit import small_plan
 
@@ -71,6 +73,20 @@ def test_a_constraint_that_is_not_held_stops_the_run_before_any_call(
     assert (end.state, end.done, len(server.bodies)) == ("paused", 0, 1)
     assert words in end.reason
     assert "est the judge to see which constraint" in end.reason
+
+
+def test_the_probe_of_a_constraint_takes_part_in_rpm() -> None:
+    """600 calls per minute are one every 0.1 s, the probe among them."""
+
+    async def seconds_until_the_first_call() -> float:
+        judge = settings("http://127.0.0.1:1/v1", constrain="choice", rpm=600)
+        begun = asking.Asking(judge, ScriptedJudge())  # it replies 3, which is a label
+        started = time.monotonic()
+        await begun.check_constraint("choice")
+        assert await begun.enter()
+        return time.monotonic() - started
+
+    assert asyncio.run(seconds_until_the_first_call()) >= 0.1
 
 
 def test_a_held_constraint_asks_each_call_once_and_goes_on_after_a_pause(store: Store) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rubriclab.model.judgment import Judgment, Outcome, Reply, Status
+from rubriclab.model.judgment import BROKEN, Judgment, Outcome, Reply, Status
 from rubriclab.model.text import LabError
 from rubriclab.runs.read_again import read_again
 from rubriclab.runs.runner import kept_run
@@ -85,7 +85,9 @@ def test_the_free_mass_of_a_constrained_call_is_kept(tmp_path: Path) -> None:
         store.set_state(run, "finished")
         made = read_again(store, run, plan, write=True)
         assert (made.lost, made.gained, made.changed) == (5, 5, 5)
-        rows = store.table(run).rows
+        table = store.table(run)
+        assert table.notes == {(0, BROKEN): 5}, "replies that the new reader finds broken"
+        rows = table.rows
         assert rows["mass"].to_numpy() == pytest.approx([0.02] * 20)
         assert (rows["status"] == Status.OK).sum() == 15
 
