@@ -85,11 +85,9 @@ def packing_of(judge: JudgeSettings, axis: Reorder) -> str:
     the orders of a rubric's options are about one and the same state.
     """
     options = decision_options(judge)
-    return (
-        ""
-        if options is None or axis != "options" or options.packing == "alone"
-        else options.packing
-    )
+    if options is None or axis != "options" or options.packing == "alone":
+        return ""
+    return options.packing
 
 
 def packs(calls: Iterable[Call], done: Container[str] = ()) -> Iterator[list[Call]]:

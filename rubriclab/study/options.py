@@ -140,27 +140,28 @@ def rescaled(criterion: Criterion, n: int) -> Criterion:
     old = criterion.options
     if n == len(old):
         return criterion
-    sources: list[int | None] = []
-    for rank in range(n):
-        steps, rest = divmod(rank * (len(old) - 1), n - 1)
-        sources.append(
-            steps if rest == 0 else round(rank * (len(old) - 1) / (n - 1)) if n < len(old) else None
-        )
-    labelled = (
-        None not in sources
-    )  # labels go along where every score has one: half a scale of words is none
-    options = (
-        Option(
-            rank + 1,
-            *(
-                ("", "")
-                if source is None
-                else (old[source].description, old[source].label * labelled)
-            ),
-        )
-        for rank, source in enumerate(sources)
-    )
+    sources = [_source(rank, n, len(old)) for rank in range(n)]
+    # Labels go along where every score has one: half a scale of words is none.
+    labelled = None not in sources
+    options = []
+    for score, source in enumerate(sources, start=1):
+        if source is None:
+            options.append(Option(score))
+        else:
+            label = old[source].label if labelled else ""
+            options.append(Option(score, old[source].description, label))
     return Criterion(criterion.name, tuple(options), criterion.description)
+
+
+def _source(rank: int, n: int, old: int) -> int | None:
+    """Return which of ``old`` options is as far up as the one of ``rank`` among ``n``.
+
+    Where it falls between two: the nearest on a shorter scale, None on a longer one.
+    """
+    steps, rest = divmod(rank * (old - 1), n - 1)
+    if rest == 0:
+        return steps
+    return round(rank * (old - 1) / (n - 1)) if n < old else None
 
 
 def _labelled(criterion: Criterion, style: str) -> Criterion:
@@ -205,8 +206,6 @@ def with_reference(subject: Subject, score: int) -> Subject | None:
     text = subject.text.columns.get(
         f"reference_{score}", subject.text.reference if score == scores[-1] else ""
     )
-    return (
-        replace(subject, text=replace(subject.text, reference=text), reference=score)
-        if text.strip()
-        else None
-    )
+    if not text.strip():
+        return None
+    return replace(subject, text=replace(subject.text, reference=text), reference=score)

@@ -250,6 +250,7 @@ def _lines(a: str, b: str) -> tuple[int, int] | None:
     lines = [
         k for k, (mine, other) in enumerate(zip(ours, theirs, strict=False), 1) if mine != other
     ]
-    return (
-        (lines[0], max(lines[-1], len(ours) if len(ours) != len(theirs) else 0)) if lines else None
-    )
+    if not lines:
+        return None
+    last = len(ours) if len(ours) != len(theirs) else lines[-1]
+    return lines[0], max(lines[-1], last)
