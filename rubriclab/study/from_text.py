@@ -1,8 +1,7 @@
-"""A prompt as it was sent and the texts that it shows in; where they stand, its list, and a
-template of it out.
+"""Make a template of a prompt as it was sent: find the item's texts and the list of scores in it.
 
-Nothing is guessed: a text is located exactly or not at all, a list is proposed with its lines, and
-what a template gives back is compared byte for byte with the prompt before anybody uses it.
+Nothing is guessed. A text is located exactly or not at all, a list is proposed with its lines, and
+what the template gives back is compared byte for byte with the prompt before anybody uses it.
 """
 
 import json

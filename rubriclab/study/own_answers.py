@@ -22,7 +22,7 @@ from rubriclab.study.reading import Reading, read_each, read_one
 from rubriclab.study.replied_json import objects
 
 MOST_VALUES = 100
-"""Places of a reply that a rule may fit; one that fits more often gives nothing."""
+"""A rule that fits a reply more often gives nothing: no verdict stands out of so many."""
 CRITERION = "{criterion}"
 SLOT = "\ue000"
 """Stands for the label in the form of a reply; of criteria in one call, the sign so many behind
