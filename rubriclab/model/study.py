@@ -1,6 +1,4 @@
-"""A study file in, its tables as models out: one definition for the TOML, the forms, the JSON
-schema and every error.
-"""
+"""Define the tables of a study: one model for the TOML file, the forms, the schema and errors."""
 
 import math
 import re
@@ -28,19 +26,23 @@ from rubriclab.model.part import Part
 from rubriclab.model.text import LabError, digest, look_alike, shorten
 
 MAX_STUDY = 1_000_000
+"""Bytes of a study file. A larger file is something else, most likely the data."""
 MOST_DOTS = 1_000
-"""In a line: a key of a hundred thousand parts takes minutes to parse."""
+"""Dots in a line: a key of a hundred thousand parts takes minutes to parse."""
 DEEPEST = 64
+"""Tables inside tables. No study needs more, and much deeper ones exceed Python's stack."""
 FIRST_FIELDS = ("reorder", "strategies", "repeats", "answer", "seed")
-"""Of the design: what the first version knew."""
+"""Fields of the design that the first version had. Later ones are part of a study's identity only
+where they are used, so that older runs can be resumed.
+"""
 
 
 P = TypeVar("P", bound=BaseModel)
 
 
 def _named(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Judges or strategies, by name or kind. Refuses none, and names that look like an earlier one
-    or like nothing.
+    """Return judges or strategies as they are. Refuses an empty list, blank names, and names that
+    look like an earlier one.
     """
     if not parts:
         raise ValueError("expected at least one")
@@ -146,13 +148,15 @@ MOST_PROMPTS, MAX_TEXT = 20, 200_000
 
 
 class AnswerPart(Part):
-    """``[answer]`` of a prompt file: where the answer stands in a reply.
+    """``[answer]`` of a prompt file: where the verdict is in a reply.
 
-    ``read``: the verdict of the reply (label; behind ``path``: where it repeats that word), the one
-    label in its last line that has any (last_label), the one group of ``pattern`` (RE2), a key of
-    JSON or a tag, both named by ``path`` (dotted; ``{criterion}`` for each). Where a rule fits
-    several times, all must give one label. ``labels``: of pairs and lists, what stands for the
-    candidates by position, and last for a tie. ``ask``: what a server is held to.
+    ``read``: ``label``, the reply is the verdict or names it (behind the word ``path``, where
+    replies repeat it); ``result``, it follows the reasons, as ``[RESULT] 4`` or ``[[A]]``;
+    ``last_label``, the one label in the last line that has any; ``pattern``, its one group (RE2);
+    ``json`` or ``tag``, under the key or in the tag named by ``path`` (dotted; ``{criterion}`` for
+    each). Where a rule fits several times, all must give one label.
+    ``labels``: for pairs and lists, the candidates' labels by position, and a tie's last.
+    ``ask``: hold the server to the JSON, by a schema or a tool.
     """
 
     read: Literal["label", "result", "last_label", "pattern", "json", "tag"] = "label"
@@ -185,8 +189,8 @@ class MessagePart(Part):
 
 
 class PromptFile(Part):
-    """A prompt of the user's: its file, or the same inline. ``order``, ``item``: of the pasted
-    prompt that it was made of.
+    """A judge prompt: a file, or the same inline. ``order``, ``item``: those of the pasted prompt
+    that it was made from.
     """
 
     name: str = Field("prompt", min_length=1, max_length=200)
@@ -422,10 +426,10 @@ SMALLEST_STEPS, SMALLEST_SPAN = 0.25, 1 / 16
 
 
 class Smallest(Part):
-    """Smallest effects that matter. ``mean`` in steps of the scale, ``share`` and ``single`` as
-    fractions.
+    """The smallest effects that matter.
 
-    ``mean`` None: as ``points`` says, by the number of scores.
+    mean: steps of the scale; None for the default, which depends on the number of scores.
+    share, single: fractions of calls. r: a correlation.
     """
 
     mean: float | None = Field(None, gt=0, le=10)
@@ -453,10 +457,10 @@ class Smallest(Part):
 
 
 class ReadingPart(Part):
-    """``[reading]``: how judgments become numbers; no part of the study's identity.
+    """``[reading]``: how judgments become numbers. No part of the study's identity.
 
-    ``epsilon``: what a judge may be worse by than a rater whom it replaces, as a share of items: it
-    is cheaper. ``cut``: the lowest score that passes; the middle of the scale where None.
+    epsilon: how much worse than the rater it replaces a judge may be, as a share of items, since it
+    is cheaper. cut: the lowest score that passes; None for the middle of the scale.
     """
 
     unit: Literal["auto", "item", "block", "prompt"] = "auto"
@@ -590,15 +594,17 @@ class Study(Part):
 
 
 def read_prompt(text: str, source: str) -> PromptFile:
-    """A prompt file from its text, named after ``source``. Raises LabError naming the place and
-    what was expected.
+    """Return a prompt file from its text, named after ``source``.
+
+    Raises LabError naming the place and what was expected.
     """
     return _from_toml(PromptFile, text, source, name=Path(source).stem[:200] or "prompt")
 
 
 def read_study(path: str | Path) -> Study:
-    """The study in a TOML file. Raises LabError naming the place, the value and what was
-    expected.
+    """Return the study in a TOML file.
+
+    Raises LabError naming the place, the value and what was expected.
     """
     path = Path(path)
     try:
@@ -621,7 +627,7 @@ def read_study(path: str | Path) -> Study:
 
 
 def study_from_toml(text: str, source: str = "study.toml") -> Study:
-    """As ``read_study``, from its text."""
+    """Return the study in the text of a TOML file. Raises LabError, as ``read_study`` does."""
     return _from_toml(Study, text.removeprefix("\ufeff"), source)
 
 
@@ -645,8 +651,9 @@ def _from_toml(model: type[P], text: str, source: str, **default: Any) -> P:
 
 
 def validated(model: type[P], values: Mapping[str, Any], where: str = "") -> P:
-    """The model of plain values. Raises LabError, ``where`` first, naming the value and what was
-    expected.
+    """Return the model of plain values.
+
+    Raises LabError naming the value and what was expected, after ``where``.
     """
     try:
         return model.model_validate(dict(values))
@@ -655,8 +662,9 @@ def validated(model: type[P], values: Mapping[str, Any], where: str = "") -> P:
 
 
 def problems(fault: ValidationError) -> str:
-    """A pydantic error in words: “[design] calls is 0; expected …”. No input longer than 60 signs
-    is repeated.
+    """Return a pydantic error in words: “[design] calls is 0; expected …”.
+
+    No input longer than 60 characters is repeated.
     """
     lines, errors = [], fault.errors()
     for error in errors[:8]:
@@ -682,7 +690,7 @@ def problems(fault: ValidationError) -> str:
 
 
 def _where(path: Sequence[str]) -> str:
-    """A place in a study file: its table and the key in it."""
+    """Return a place in a study file as people write it: its table and the key in it."""
     if len(path) > 1:
         return f"[{shorten(path[0])}] {shorten('.'.join(path[1:]))}"
     return shorten(path[0]) if path else "study"

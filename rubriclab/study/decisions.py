@@ -1,5 +1,5 @@
-"""What a call asks about in, a state and typed questions out: what a judge that decides is sent in
-place of a chat.
+"""Write the state and the typed questions that a judge of the kind ``decisions`` is sent instead of
+a chat.
 
 The first message is the state, which is what is judged; each further one a question as canonical
 JSON: ``type``, ``instructions``, ``options`` in the order shown. Nothing in them is named after an
@@ -91,11 +91,9 @@ def packing_of(judge: JudgeSettings, axis: Reorder) -> str:
     the orders of a rubric's options are about one and the same state.
     """
     options = decision_options(judge)
-    return (
-        ""
-        if options is None or axis != "options" or options.packing == "alone"
-        else options.packing
-    )
+    if options is None or axis != "options" or options.packing == "alone":
+        return ""
+    return options.packing
 
 
 def packs(calls: Iterable[Call], done: Container[str] = ()) -> Iterator[list[Call]]:

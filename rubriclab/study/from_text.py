@@ -1,8 +1,7 @@
-"""A prompt as it was sent and the texts that it shows in; where they stand, its list, and a
-template of it out.
+"""Make a template of a prompt as it was sent: find the item's texts and the list of scores in it.
 
-Nothing is guessed: a text is located exactly or not at all, a list is proposed with its lines, and
-what a template gives back is compared byte for byte with the prompt before anybody uses it.
+Nothing is guessed. A text is located exactly or not at all, a list is proposed with its lines, and
+what the template gives back is compared byte for byte with the prompt before anybody uses it.
 """
 
 import json
@@ -66,7 +65,8 @@ def _exact(text: str, part: str) -> list[Span]:
             text[max(edge - 1, 0) : edge].isalnum() and text[edge : edge + 1].isalnum()
             for edge in (start, end)
         )
-        spans += [] if cut else [(start, end)]
+        if not cut:
+            spans.append((start, end))
         start = text.find(part, end)
     return spans
 
@@ -215,13 +215,15 @@ def lists_in(
             runs.append(("number", heads, True))
     made: dict[Span, Listed] = {}
     for kind, heads, inline in runs:
-        end = (
-            window[1]
-            if lines
-            else plain.find("\n", heads[-1].end()) % (len(plain) + 1)
-            if inline
-            else None
-        )
+        end: int | None
+        if lines:
+            end = window[1]
+        elif inline:
+            end = plain.find("\n", heads[-1].end())
+            if end < 0:
+                end = len(plain)
+        else:
+            end = None
         listed = _taken_apart(plain, kind, heads, end, inline=inline)
         if listed is not None:
             made.setdefault(listed.span, listed)
@@ -318,12 +320,21 @@ def _points(text: str, listed: Listed, heads: Sequence[re.Match[str]], texts: Se
     below = re.findall(r"^.*\w.*$", text[listed.span[1] :][:1_000], re.M)[:1]
     pre = heads[0]["pre"]
     named = _SCORED.search(pre + text[heads[0].end("label") :][:8]) is not None
-    points = (listed.kind == "number") + 3 * named + 2 * any(map(_SCORED.search, above + below))
-    above = above * (
-        not _SCORED.search(pre)
-    )  # “Score 1:” is no step, whatever its criterion speaks of
+    points = 0
+    if listed.kind == "number":
+        points += 1
+    if named:
+        points += 3
+    if any(map(_SCORED.search, above + below)):
+        points += 2
+    if _SCORED.search(pre):
+        above = []  # “Score 1:” begins no step, whatever the line above speaks of
+    if any(map(_STEPS.search, [pre, *above])):
+        points -= 3
     commands = sum(_COMMANDS.match(body.strip("*_ :\"'")) is not None for body in texts)
-    return points - 3 * any(map(_STEPS.search, [pre, *above])) - 3 * (2 * commands > len(texts))
+    if 2 * commands > len(texts):
+        points -= 3
+    return points
 
 
 # ---------------------------------------------------------------- a prompt as it was sent
@@ -558,18 +569,14 @@ def _rubric_of(
     """(the rubric as the prompt has it, the scores in its order). Raises LabError where scores
     cannot be told.
     """
-    score_of = (
-        {option.shown_label: option.score for option in rubric.criteria[0].options}
-        if rubric
-        else {}
-    )
-    if not rubric and listed.kind == "number":
+    if rubric:
+        score_of = {option.shown_label: option.score for option in rubric.criteria[0].options}
+    elif listed.kind == "number":
         score_of = {label: int(label) for label in labels}
-    elif not rubric and best:
-        score_of = {
-            label: rank for rank, label in enumerate(labels if best == "last" else labels[::-1], 1)
-        }
-    elif not rubric:
+    elif best:
+        rising = labels if best == "last" else labels[::-1]
+        score_of = {label: rank for rank, label in enumerate(rising, 1)}
+    else:
         shown = ", ".join(map(shorten, labels))
         raise LabError(
             f'Which of {shown} is best? Set best = "first" or "last" in [prompt], as the prompt '
@@ -577,7 +584,7 @@ def _rubric_of(
         )
     rows = zip(labels, texts, strict=True)
     options = tuple(
-        Option(score_of[label], text, label * (label != str(score_of[label])))
+        Option(score_of[label], text, "" if label == str(score_of[label]) else label)
         for label, text in rows
     )
     about = rubric.criteria[0] if rubric else Criterion("Score", options)
@@ -610,13 +617,11 @@ def tie_label(fixed: str, last: str) -> tuple[str, ...]:
     brackets, or the word.
     """
     after = chr(ord(last) + 1)
-    return (
-        (after,)
-        if f"[[{after}]]" in fixed
-        else ("tie",)
-        if re.search(r"\btie\b", fixed, re.I)
-        else ()
-    )
+    if f"[[{after}]]" in fixed:
+        return (after,)
+    if re.search(r"\btie\b", fixed, re.I):
+        return ("tie",)
+    return ()
 
 
 _SCALE = re.compile(

@@ -1,7 +1,6 @@
-"""Factors and their levels in; what each setting of them changes out: rubric, reference answer,
-labels, judge.
+"""Apply the levels of the factors of a study: to its rubric, reference answer, labels and judge.
 
-A new factor is a branch here and its line in ``FACTORS``.
+To add a factor, add a branch here and a line in ``FACTORS``.
 """
 
 import itertools
@@ -37,10 +36,10 @@ ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 
 
 def variants(vary: VaryPart, axis: Reorder) -> list[dict[str, Any]]:
-    """The settings of the factors under an axis, the baseline first; one without levels where
-    nothing is varied.
+    """Return the settings of the factors under an axis, the baseline first.
 
-    A setting that differs from the baseline in a factor that is nothing to this axis is left out.
+    There is one, without levels, where nothing is varied. A setting that differs from the baseline
+    only in a factor that does not apply to this axis is left out.
     """
     factors = vary.factors()
     base = {name: levels[0] for name, levels in factors.items()}
@@ -58,7 +57,7 @@ def variants(vary: VaryPart, axis: Reorder) -> list[dict[str, Any]]:
 
 
 def check_factors(vary: VaryPart, axes: Sequence[Reorder], judges: Sequence[JudgeSettings]) -> None:
-    """Raises LabError for a factor that would change no call of a study."""
+    """Raise LabError for a factor that would change no call of a study."""
     for name in vary.factors():
         allowed = FACTORS.get(name, axes)
         if not set(allowed) & set(axes):
@@ -76,7 +75,7 @@ def check_factors(vary: VaryPart, axes: Sequence[Reorder], judges: Sequence[Judg
 
 
 def judge_at(judge: JudgeSettings, variant: Variant) -> JudgeSettings:
-    """The judge with the levels that a variant sets of its sampling and its request."""
+    """Return the judge with the variant's levels of its sampling and its request."""
     own: dict[str, Any] = {
         name: variant[name] for name in ("temperature", "reasoning_effort") if name in variant
     }
@@ -97,10 +96,10 @@ def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str
 
 
 def rubric_at(rubric: Rubric, variant: Variant, wordings: Mapping[str, Rubric]) -> Rubric:
-    """The rubric in the wording, on the scale and with the score IDs of a variant.
+    """Return the rubric in the wording, on the scale and with the score IDs of a variant.
 
-    Raises LabError for a wording whose criteria have other names: the same items are judged under
-    it.
+    Raises LabError for a wording whose criteria have other names, since the same items are judged
+    under it.
     """
     if "wording" in variant:
         other = wordings[variant["wording"]]
@@ -135,27 +134,28 @@ def rescaled(criterion: Criterion, n: int) -> Criterion:
     old = criterion.options
     if n == len(old):
         return criterion
-    sources: list[int | None] = []
-    for rank in range(n):
-        steps, rest = divmod(rank * (len(old) - 1), n - 1)
-        sources.append(
-            steps if rest == 0 else round(rank * (len(old) - 1) / (n - 1)) if n < len(old) else None
-        )
-    labelled = (
-        None not in sources
-    )  # labels go along where every score has one: half a scale of words is none
-    options = (
-        Option(
-            rank + 1,
-            *(
-                ("", "")
-                if source is None
-                else (old[source].description, old[source].label * labelled)
-            ),
-        )
-        for rank, source in enumerate(sources)
-    )
+    sources = [_source(rank, n, len(old)) for rank in range(n)]
+    # Labels go along where every score has one: half a scale of words is none.
+    labelled = None not in sources
+    options = []
+    for score, source in enumerate(sources, start=1):
+        if source is None:
+            options.append(Option(score))
+        else:
+            label = old[source].label if labelled else ""
+            options.append(Option(score, old[source].description, label))
     return Criterion(criterion.name, tuple(options), criterion.description)
+
+
+def _source(rank: int, n: int, old: int) -> int | None:
+    """Return which of ``old`` options is as far up as the one of ``rank`` among ``n``.
+
+    Where it falls between two: the nearest on a shorter scale, None on a longer one.
+    """
+    steps, rest = divmod(rank * (old - 1), n - 1)
+    if rest == 0:
+        return steps
+    return round(rank * (old - 1) / (n - 1)) if n < old else None
 
 
 def _labelled(criterion: Criterion, style: str) -> Criterion:
@@ -176,16 +176,16 @@ def _labelled(criterion: Criterion, style: str) -> Criterion:
 
 
 def dealt(ordering: Ordering, subject: str, seed: int) -> Ordering:
-    """The labels of an ordering dealt anew for the subject, so that a label stands for every score;
-    repeats keep them.
+    """Return the ordering with its labels shuffled for the subject, so that over the subjects each
+    label means every score. Repeats keep them.
     """
     rng = random.Random(f"{seed}|ids|{subject}|{ordering.shown}")
     return Ordering(ordering.shown, tuple(rng.sample(ordering.labels, len(ordering.labels))))
 
 
 def with_reference(subject: Subject, score: int) -> Subject | None:
-    """The subject with the reference answer of a score, 0 for none; None where its item has no such
-    reference.
+    """Return the subject with the reference answer of a score (0: without one), or None where its
+    item has no such reference.
 
     It is the item's column ``reference_SCORE``; its plain reference is one of the highest score.
     Raises LabError for a score that is not on the scale.
@@ -200,8 +200,6 @@ def with_reference(subject: Subject, score: int) -> Subject | None:
     text = subject.text.columns.get(
         f"reference_{score}", subject.text.reference if score == scores[-1] else ""
     )
-    return (
-        replace(subject, text=replace(subject.text, reference=text), reference=score)
-        if text.strip()
-        else None
-    )
+    if not text.strip():
+        return None
+    return replace(subject, text=replace(subject.text, reference=text), reference=score)

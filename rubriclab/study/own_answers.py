@@ -15,23 +15,14 @@ import re2
 
 from rubriclab.model.study import AnswerPart, PromptFile
 from rubriclab.model.text import LabError, shorten
+from rubriclab.study.grammar import HEDGE, NO_FORM, NOT_SINGLE, SHORT, TOO_MANY, TWO
 from rubriclab.study.labels import fold
 from rubriclab.study.own_words import Unread, own_words, visible
-from rubriclab.study.reading import (
-    HEDGE,
-    NO_FORM,
-    NOT_SINGLE,
-    SHORT,
-    TOO_MANY,
-    TWO,
-    Reading,
-    objects,
-    read_each,
-    read_one,
-)
+from rubriclab.study.reading import Reading, read_each, read_one
+from rubriclab.study.replied_json import objects
 
 MOST_VALUES = 100
-"""Places of a reply that a rule may fit; one that fits more often gives nothing."""
+"""A rule that fits a reply more often gives nothing: no verdict stands out of so many."""
 CRITERION = "{criterion}"
 SLOT = "\ue000"
 """Stands for the label in the form of a reply; of criteria in one call, the sign so many behind
@@ -139,12 +130,12 @@ def _about(rule: AnswerPart, name: str) -> AnswerPart:
         return rule.model_copy(
             update={"pattern": rule.pattern.replace(CRITERION, re2.escape(name))}
         )
-    path = (
-        rule.path.replace(CRITERION, key)
-        if CRITERION in rule.path
-        else f"{rule.path}.{key}" * (rule.read == "json")
-    )
-    return rule.model_copy(update={"path": path or rule.path})
+    path = rule.path
+    if CRITERION in path:
+        path = path.replace(CRITERION, key)
+    elif rule.read == "json":
+        path = f"{path}.{key}"
+    return rule.model_copy(update={"path": path})
 
 
 @lru_cache(maxsize=256)
@@ -251,31 +242,38 @@ def _written(tree: Any) -> str:
     for operation, value in tree:
         name = str(operation)
         if name == "SUBPATTERN":
-            out.append(SLOT if value[0] else _written(value[-1]))
+            group, inner = value[0], value[-1]
+            out.append(SLOT if group else _written(inner))
         elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-            inner = _written(value[2])
-            out.append(inner * min(max(value[0], SLOT in inner), 40))
+            least, _, repeated = value
+            inner = _written(repeated)
+            if SLOT in inner:
+                least = max(least, 1)
+            out.append(inner * min(least, MOST_REPEATS))
         elif name == "BRANCH":
-            out.append(
-                next(
-                    (text for text in map(_written, value[1]) if SLOT in text),
-                    _written(value[1][0]),
-                )
-            )
+            branches = [_written(branch) for branch in value[1]]
+            out.append(next((text for text in branches if SLOT in text), branches[0]))
+        elif name == "IN":
+            out.append(_one_of(value))
         elif name == "LITERAL":
             out.append(chr(value))
-        elif name == "IN":
-            kind, first = value[0]
-            out.append(
-                {"LITERAL": chr(first) if isinstance(first, int) else "", "RANGE": ""}.get(
-                    str(kind), " "
-                )
-            )
-            if str(kind) == "RANGE":
-                out[-1] = chr(first[0])
         elif name in ("ANY", "NOT_LITERAL"):
             out.append("x")
     return "".join(out)
+
+
+MOST_REPEATS = 40
+"""Of a part of a pattern in the example of a reply: ``x{1000}`` would only make it long."""
+
+
+def _one_of(choices: Any) -> str:
+    """Return a character of a parsed class: the first one, or a blank where that is no letter."""
+    kind, first = choices[0]
+    if str(kind) == "LITERAL":
+        return chr(first)
+    if str(kind) == "RANGE":
+        return chr(first[0])
+    return " "
 
 
 def _nested(paths: Sequence[tuple[str, Any]]) -> dict[str, Any]:

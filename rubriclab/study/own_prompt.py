@@ -1,6 +1,4 @@
-"""A prompt of the user's own, a subject and an order in; what is sent and how it is read out, with
-the proof.
-"""
+"""Send a prompt of the user's own, and check it before the first call."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +28,7 @@ from rubriclab.study.template import named, render
 
 @dataclass(frozen=True)
 class OwnPrompt:
-    """A prompt file on an axis; ``tie``: may one be answered."""
+    """A prompt file on an axis. ``tie``: whether one may be given."""
 
     file: PromptFile
     axis: Reorder
@@ -41,8 +39,8 @@ class OwnPrompt:
         return self.axis in ("pairs", "lists")
 
     def labels(self, ordering: Ordering) -> tuple[str, ...]:
-        """What an answer may be; of candidates by position, a tie's label last where one may be
-        answered.
+        """Return what a verdict may be: for candidates by position, a tie's label last where one
+        may be given.
         """
         if not self.chooses:
             return ordering.labels
@@ -57,19 +55,17 @@ class OwnPrompt:
         return own if self.tie else own[:n]
 
     def labelled(self, subject: Subject, ordering: Ordering) -> Ordering:
-        """The ordering with the labels that the prompt shows: its own of candidates, the rubric's
-        of a bare scale.
+        """Return the ordering with the labels that the prompt shows: its own for candidates, the
+        rubric's for a bare scale.
         """
         if self.chooses:
             return Ordering(ordering.shown, self.labels(ordering)[: len(ordering.shown)])
-        return (
-            ordering
-            if self.axis != "bare"
-            else PROTOCOLS["options"].ordering(subject, ordering.shown)
-        )
+        if self.axis == "bare":
+            return PROTOCOLS["options"].ordering(subject, ordering.shown)
+        return ordering
 
     def prompt(self, subject: Subject, ordering: Ordering) -> Prompt:
-        """What is sent. Raises LabError where the template cannot be rendered."""
+        """Return what is sent. Raises LabError where the template cannot be rendered."""
         (messages,) = render(self.file, [self.context(subject, ordering)])
         rule = self.file.answer
         alone = rule.read == "label" and not rule.path and self.axis != "criteria"
@@ -77,7 +73,7 @@ class OwnPrompt:
         return Prompt(messages, f"own-{rule.read}-{self.axis}.{self.file.id}", labels=labels)
 
     def answer(self, subject: Subject, ordering: Ordering) -> tuple[str, dict[str, Any]]:
-        """(what a reply looks like, the fields of a request that hold a server to it)."""
+        """Return (what a reply looks like, the fields of a request that hold a server to it)."""
         names = ordering.labels if self.axis == "criteria" else ()
         labels = tuple(map(str, subject.shape.scores)) if names else self.labels(ordering)
         return form(self.file.answer, names), asked_format(
@@ -103,11 +99,10 @@ class OwnPrompt:
         return score_names(text, criterion, scale)
 
     def check(self, subjects: Sequence[Subject], variant: Mapping[str, Any]) -> list[Proof]:
-        """Whether it can be rendered and read, and the proof that only the order changes: on the
-        first, middle and last subject.
+        """Return the proofs that only the order changes, for the first, middle and last subject.
 
-        Raises LabError naming what is wrong, also a column that any item lacks, before the first
-        call.
+        Raises LabError, before the first call, for a prompt that cannot be rendered or read, and
+        for a column that an item lacks.
         """
         words, (names, columns) = f"Prompt “{shorten(self.file.name)}”", named(self.file)
         known = {
@@ -156,8 +151,9 @@ class OwnPrompt:
         return sorted(made, key=lambda proof: proof.item != self.file.item)
 
     def check_signs(self, subject: Subject, messages: Messages, others: Messages) -> None:
-        """Raises LabError where two orders of one subject differ in more than where their signs
-        stand: of every call.
+        """Raise LabError where two orders of one subject hold different characters.
+
+        The proof looks at three subjects. This is cheap enough for every call.
         """
         for number, (mine, other) in enumerate(zip(messages, others, strict=True), 1):
             if sorted(mine["content"]) != sorted(other["content"]):
@@ -170,8 +166,9 @@ class OwnPrompt:
 
 
 def own_prompts(study: Study) -> dict[tuple[Reorder, str], OwnPrompt]:
-    """The study's own prompts by axis and name, read already. Raises LabError where they do not fit
-    axes or factor.
+    """Return the study's own prompts by axis and name.
+
+    Raises LabError where they have not been read, or do not fit the axes or the factor.
     """
     files = study.prompt.templates if study.prompt else ()
     if study.prompt is not None and not files:

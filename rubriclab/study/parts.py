@@ -119,12 +119,11 @@ class PlanPart:
         """The ordering of every call about a subject under a strategy, repeats in."""
         seed = self.design.seed
         for ordering in self.protocol.orders(subject, strategy, seed):
-            ordering = self.own.labelled(subject, ordering) if self.own else ordering
-            yield (
-                dealt(ordering, subject.id, seed)
-                if self.variant.get("ids") == "shuffled"
-                else ordering
-            )
+            if self.own:
+                ordering = self.own.labelled(subject, ordering)
+            if self.variant.get("ids") == "shuffled":
+                ordering = dealt(ordering, subject.id, seed)
+            yield ordering
 
     def constraint(self, shape: Shape, strategy: Strategy, judge: JudgeSettings) -> Constraint:
         """How replies to the calls about subjects of a shape are constrained: not where they are
@@ -140,8 +139,6 @@ class PlanPart:
         """
         if (options := decision_options(judge)) is not None:
             return decision_prompt(self.axis, subject, ordering, self.design, options)
-        return (
-            self.own.prompt(subject, ordering)
-            if self.own
-            else self.protocol.prompt(subject, ordering, self.design)
-        )
+        if self.own:
+            return self.own.prompt(subject, ordering)
+        return self.protocol.prompt(subject, ordering, self.design)

@@ -56,8 +56,8 @@ from rubriclab.study.subjects import PROTOCOLS, Prompt, Shape, Subject
 from rubriclab.study.tokens import REASONING_TOKENS, answer_is_begun, answer_tokens
 
 PACKING_QUESTIONS = 150
-"""Questions of each task that are asked under each way of packing. If a packing changed one answer
-in fifty, so many would very likely show it.
+"""Questions of each task that are also asked in the other ways of packing. With so many the verdict
+can be No although one answer changed.
 """
 KEY_DIGITS = 32
 """Of a call's key in the store: 128 bits, so that no two calls ever share one."""

@@ -1,10 +1,9 @@
-"""A prompt of the user's own and one subject in several orders in; proof that only the order
-changes, or what else does, out.
+"""Prove that between two orders of a user's prompt only the order changes, or say what else does.
 
 Everything is rendered twice: with the real texts, and with a mark in place of each text that moves.
-Between orders the marked renderings may differ in whose mark stands where alone, and there as the
-order shown says; and filling the marks in again has to give the real ones, so that a template
-treats the texts as it treats the marks.
+Between orders the marked renderings may differ only in which mark is at which place, and there they
+must follow the order shown. Filling the marks in again has to give the real texts, so that we know
+that a template treats the texts as it treats the marks.
 """
 
 import re
@@ -92,11 +91,11 @@ def prove(
     orderings: Sequence[Ordering],
     contexts: Sequence[Mapping[str, Any]],
 ) -> Proof:
-    """The proof for one subject in two or more different orders; ``contexts``: what the template
-    may name in each.
+    """Return the proof for one subject in two or more orders. ``contexts``: what the template may
+    name in each.
 
-    Raises LabError naming the message, the line and the cure where more than the order changes, or
-    less.
+    Raises LabError where more than the order changes, or less. It names the message, the line and
+    what to do.
     """
     name, who = LISTED[axis], {shown: rank for rank, shown in enumerate(orderings[0].shown)}
 
@@ -250,6 +249,7 @@ def _lines(a: str, b: str) -> tuple[int, int] | None:
     lines = [
         k for k, (mine, other) in enumerate(zip(ours, theirs, strict=False), 1) if mine != other
     ]
-    return (
-        (lines[0], max(lines[-1], len(ours) if len(ours) != len(theirs) else 0)) if lines else None
-    )
+    if not lines:
+        return None
+    last = len(ours) if len(ours) != len(theirs) else lines[-1]
+    return lines[0], max(lines[-1], last)

@@ -1,5 +1,4 @@
-"""An instruction and a criterion in; the prompts that have a reference answer written and reviewed,
-and their calls out.
+"""Make the calls that have a reference answer of each score written and reviewed.
 
 The reviewer scores the answer without knowing which score was meant: a judge that is asked “is this
 a 2?” tends to say yes. Li et al. (“Datasets”, figure 4) generate and review in the same way but

@@ -1,9 +1,8 @@
-"""Items and a rubric in; what one call asks about out, by what it lists: options, criteria,
-answers, candidates, nothing.
+"""Say what one call is about, by what it lists: options, criteria, answers, candidates, or nothing.
 
 A protocol makes the run's items from the data, groups them into subjects (what one order is about),
-and turns a subject and an order into a prompt. A new one is a class and its line in ``PROTOCOLS``;
-what its replies say is told by ``outcomes``.
+and turns a subject and an order into a prompt. To add one, write a class and its line in
+``PROTOCOLS``. ``outcomes`` says what its replies mean.
 """
 
 import random

@@ -1,6 +1,4 @@
-"""A prompt of the user's own and what it may name in; its messages out, rendered in a child process
-with little time.
-"""
+"""Render the user's own prompts in a child process that has little time and memory."""
 
 import atexit
 import json
@@ -15,16 +13,17 @@ from rubriclab.study.prompts import Messages
 from rubriclab.study.sandbox import names_in
 
 RENDER_SECONDS, RENDER_MEMORY = 2.0, 400 * MB
+"""For all orders that one check renders: a real prompt takes a thousandth of it."""
 WORKER = Worker(RENDER_SECONDS, command=program(RENDER_MEMORY, "render"))
 atexit.register(WORKER.close)
 
 
 def render(prompt: PromptFile, contexts: Sequence[Mapping[str, Any]]) -> list[Messages]:
-    """The messages of a prompt in each of the contexts.
+    """Return the messages of a prompt in each of the contexts.
 
     Raises LabError naming the message and what is wrong there: its syntax, an unknown name, more
-    time, memory or text than a prompt may take. Everything of Jinja2 runs in a child process, which
-    a template can only end.
+    time, memory or text than a prompt may take. Everything runs in a child process, so all that a
+    hostile template can do is end it.
     """
     texts = [message.text for message in prompt.messages]
     request = {
@@ -50,8 +49,9 @@ def render(prompt: PromptFile, contexts: Sequence[Mapping[str, Any]]) -> list[Me
 
 
 def named(prompt: PromptFile) -> tuple[frozenset[str], frozenset[str]]:
-    """(names that a prompt fills in, columns of the item among them). Parsed, never run. Raises
-    LabError.
+    """Return (names that a prompt fills in, columns of the item among them). Parsed, never run.
+
+    Raises LabError for a syntax error.
     """
     names: set[str] = set()
     columns: set[str] = set()
