@@ -35,6 +35,10 @@ LISTED: Mapping[Reorder, str] = {
 """The name of what is reordered on each axis."""
 Key = tuple[str, int]
 """A part of what moves, and whose it is: (description, 2)."""
+Spot = tuple[str, int | None]
+"""A part, and its position in the order shown; None where it never moves, -1 where it moves
+otherwise.
+"""
 
 
 @dataclass(frozen=True)
@@ -97,20 +101,66 @@ def prove(
     Raises LabError where more than the order changes, or less. It names the message, the line and
     what to do.
     """
-    name, who = LISTED[axis], {shown: rank for rank, shown in enumerate(orderings[0].shown)}
+    name = LISTED[axis]
+    who = {shown: rank for rank, shown in enumerate(orderings[0].shown)}
+    listing = f"{{% for part in {name} %}}…{{% endfor %}}"
 
     def fault(words: str) -> LabError:
         return LabError(f"Prompt “{shorten(prompt.name)}” (item “{shorten(item)}”): {words}")
 
     real = render(prompt, contexts)
-    listing = f"{{% for part in {name} %}}…{{% endfor %}}"
     if all(messages == real[0] for messages in real):
         raise fault(
             f"the order changes nothing. Print the {name} where they belong, as they come: "
             f"{listing}."
         )
+    marked_contexts, texts = _marked(axis, orderings, contexts, who)
+    try:
+        marked = render(prompt, marked_contexts)
+    except LabError as error:
+        words = "it computes with what moves, so the order may decide more. Print it as it comes."
+        raise fault(f"{words} ({error})") from None
+    contents = [[message["content"] for message in messages] for messages in marked]
+    plain = [[message["content"] for message in messages] for messages in real]
+    if difference := _changes_more(contents, plain) or _fill(contents, plain, texts):
+        raise fault(difference)
+    orders = [[who[shown] for shown in ordering.shown] for ordering in orderings]
+    spots = _spots(contents, orders)
+    if words := _misplaced(spots, len(who), name, listing):
+        raise fault(words)
+    main = {"responses": "text", "criteria": "name"}.get(name, "label")
+    moving = _moving(spots, main)
+    first_round = _first_round(moving)
+    if not _names_its_entries(spots, main) or len({*first_round}) < len(who):
+        raise fault(
+            f"the {main} of each of the {name} does not stand beside it, so a reply could not "
+            f"name it. Print {{{{ part.{main} }}}} in the loop."
+        )
+    notes = _notes(prompt, main, again=len(first_round) < len(moving))
+    second = next(k for k, messages in enumerate(real) if messages != real[0])
+    moved = tuple(
+        (number, *lines)
+        for number, (a, b) in enumerate(zip(plain[0], plain[second], strict=True), 1)
+        if (lines := _lines(a, b))
+    )
+    labels = orderings[0].labels, orderings[second].labels
+    shown = real[0], real[second]
+    return Proof(prompt.name, item, labels, shown, moved, len(orderings), tuple(notes))
+
+
+def _marked(
+    axis: Reorder,
+    orderings: Sequence[Ordering],
+    contexts: Sequence[Mapping[str, Any]],
+    who: Mapping[Any, int],
+) -> tuple[list[dict[str, Any]], dict[Key, str]]:
+    """Return the contexts with a mark in place of each text that moves, and the text of each mark.
+
+    Labels move with the options alone: elsewhere they belong to the position.
+    """
+    name = LISTED[axis]
     texts: dict[Key, str] = {}
-    marked_contexts = []
+    marked = []
     for ordering, context in zip(orderings, contexts, strict=True):
         entries = []
         for shown, entry in zip(ordering.shown, context[name], strict=True):
@@ -120,76 +170,81 @@ def prove(
                 if value != "" and (part != "label" or axis == "options")
             }
             texts |= {key: str(entry[part]) for part, key in keys.items()}
-            entries.append(
-                entry | {part: f"\ue000{part}:{key[1]}\ue001" for part, key in keys.items()}
-            )
-        marked_contexts.append({**context, name: entries})
-    try:
-        marked = render(prompt, marked_contexts)
-    except LabError as error:
-        words = "it computes with what moves, so the order may decide more. Print it as it comes."
-        raise fault(f"{words} ({error})") from None
-    contents = [[message["content"] for message in messages] for messages in marked]
-    plain = [[message["content"] for message in messages] for messages in real]
+            marks = {part: f"\ue000{part}:{key[1]}\ue001" for part, key in keys.items()}
+            entries.append(entry | marks)
+        marked.append({**context, name: entries})
+    return marked, texts
+
+
+def _changes_more(contents: Sequence[Sequence[str]], plain: Sequence[Sequence[str]]) -> str | None:
+    """Return what changes besides whose mark is at which place; None where nothing does."""
     skeletons = [
         [_MARK.sub(lambda mark: f"\ue000{mark[1]}", text) for text in parts] for parts in contents
     ]
     for skeleton, parts in zip(skeletons, plain, strict=True):
         if skeleton != skeletons[0]:
-            raise fault(_difference(plain[0], parts))
-    filled = _fill(contents, plain, texts)
-    if filled is not None:
-        raise fault(filled)
-    spots = _spots(contents, [[who[shown] for shown in ordering.shown] for ordering in orderings])
-    n, main = len(who), "text" if name == "responses" else "name" if name == "criteria" else "label"
-    for part in dict.fromkeys(key[0] for key in spots):
+            return _difference(plain[0], parts)
+    return None
+
+
+def _misplaced(spots: Sequence[Spot], n: int, name: str, listing: str) -> str:
+    """Return what is wrong with the places of the ``n`` entries' parts, or nothing.
+
+    Wherever a part moves, all entries' must follow each other in the order shown.
+    """
+    for part in dict.fromkeys(part for part, _ in spots):
         slots = [slot for known, slot in spots if known == part and slot is not None]
-        if -1 in slots or any(slots[k : k + n] != list(range(n)) for k in range(0, len(slots), n)):
-            cure = f"Print all {name} in one loop, as they come: {listing}."
-            raise fault(f"each {part} has to stand once, in the order shown. {cure}")
-        if len(slots) > n and part in ("description", "text"):
-            raise fault(f"each {part} stands there {len(slots) // n} times. Print the {name} once.")
-    moving = [
-        slot
-        for part, slot in spots
-        if slot is not None and part in (main, "description", "score"[: 5 * (main == "label")])
-    ]
-    first_round = moving[
-        : next((k for k in range(1, len(moving)) if moving[k] < moving[k - 1]), len(moving))
-    ]
-    if (
-        not any(part == main and slot is not None for part, slot in spots)
-        or len({*first_round}) < n
-    ):
-        cure = f"so a reply could not name it. Print {{{{ part.{main} }}}} in the loop."
-        raise fault(f"the {main} of each of the {name} does not stand beside it, {cure}")
-    notes = [
-        f"it says “{named[0]}”, which the order shown may contradict."
-        for text in prompt.messages
-        if (named := _NAMED_ORDER.search(text.text))
-    ]
-    if len(first_round) < len(moving):
-        cure = "use labels, which keep one order, unless that is meant."
+        rounds = [slots[k : k + n] for k in range(0, len(slots), n)]
+        if -1 in slots or any(slots_of_one != list(range(n)) for slots_of_one in rounds):
+            return (
+                f"each {part} has to stand once, in the order shown. Print all {name} in one "
+                f"loop, as they come: {listing}."
+            )
+        if len(rounds) > 1 and part in ("description", "text"):
+            return f"each {part} stands there {len(rounds)} times. Print the {name} once."
+    return ""
+
+
+def _moving(spots: Sequence[Spot], main: str) -> list[int]:
+    """Return the slots of the parts that say what an entry is, where they move."""
+    parts = {main, "description"}
+    if main == "label":
+        parts.add("score")
+    return [slot for part, slot in spots if slot is not None and part in parts]
+
+
+def _first_round(moving: Sequence[int]) -> Sequence[int]:
+    """Return the slots up to the first that goes back: those of the list itself."""
+    for k in range(1, len(moving)):
+        if moving[k] < moving[k - 1]:
+            return moving[:k]
+    return moving
+
+
+def _names_its_entries(spots: Sequence[Spot], main: str) -> bool:
+    """Return whether the part by which a reply names an entry moves with it."""
+    return any(part == main and slot is not None for part, slot in spots)
+
+
+def _notes(prompt: PromptFile, main: str, *, again: bool) -> list[str]:
+    """Return what to look at. ``again``: the ``main`` part moves outside the list too."""
+    notes = []
+    for message in prompt.messages:
+        if named := _NAMED_ORDER.search(message.text):
+            notes.append(f"it says “{named[0]}”, which the order shown may contradict.")
+    if again:
         notes.append(
-            f"a {main} stands outside of the list too and changes its position with it; {cure}"
+            f"a {main} stands outside of the list too and changes its position with it; use "
+            "labels, which keep one order, unless that is meant."
         )
-    second = next(k for k, messages in enumerate(real) if messages != real[0])
-    moved = tuple(
-        (number, *lines)
-        for number, (a, b) in enumerate(zip(plain[0], plain[second], strict=True), 1)
-        if (lines := _lines(a, b))
-    )
-    labels, messages = (orderings[0].labels, orderings[second].labels), (real[0], real[second])
-    return Proof(prompt.name, item, labels, messages, moved, len(orderings), tuple(notes))
+    return notes
 
 
-def _spots(
-    contents: Sequence[Sequence[str]], orders: Sequence[Sequence[int]]
-) -> list[tuple[str, int | None]]:
+def _spots(contents: Sequence[Sequence[str]], orders: Sequence[Sequence[int]]) -> list[Spot]:
     """(part, slot) of every mark: its position in the order shown; None where it never moves, -1
     where it moves otherwise.
     """
-    spots: list[tuple[str, int | None]] = []
+    spots: list[Spot] = []
     for marks in zip(
         *([mark for text in parts for mark in _MARK.finditer(text)] for parts in contents),
         strict=True,
