@@ -1,8 +1,7 @@
-"""A published data set's name in, its items and rubric out: fetched as it was published, or from
-the user's own copy.
+"""Fetch a published data set, or read the user's own copy, as items and a rubric.
 
-Nothing of these data comes with the lab. A file whose sha256 is known is fetched from a fixed
-commit into the cache folder and checked; any other is the user's own, whose columns are checked.
+None of these data come with the lab. A file whose sha256 is known is fetched from a fixed commit
+into the cache folder and checked. Any other file is the user's own, and its columns are checked.
 """
 
 import hashlib
@@ -29,8 +28,12 @@ from rubriclab.model.text import LabError, shorten
 
 HOST = "https://raw.githubusercontent.com"
 MAX_FETCHED = 20 * MB
-CONNECT_SECONDS, FETCH_SECONDS = 10.0, 120.0
+"""Bytes of one file: room for the largest that ``sources.toml`` names."""
+CONNECT_SECONDS = 10.0
+FETCH_SECONDS = 120.0
+"""Time for a whole file, so that a server that sends byte by byte cannot hold the lab up."""
 CHUNK = 1 << 16
+"""Bytes that are read at once."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,7 @@ def published(
     known = sources()
     if name not in known:
         raise LabError(
-            f"“{shorten(name)}” is no published data set that is known; expected one of "
-            f"{', '.join(known)}."
+            f"Unknown published data set “{shorten(name)}”. Use one of {', '.join(known)}."
         )
     about = known[name]
     missing = [file for file in about.files if not file.sha256]
@@ -173,7 +175,7 @@ def fetched(file: PublicFile, progress: Callable[[int], None] | None = None) -> 
     known = hashlib.sha256(content).hexdigest()
     if known != file.sha256:
         raise LabError(
-            f"{url} is another file than it was: sha256 {known[:12]}…, expected "
+            f"The file at {url} has changed: sha256 {known[:12]}…, expected "
             f"{file.sha256[:12]}…. {cure}"
         )
     return write_atomically(file.cached, content)

@@ -1,6 +1,4 @@
-"""The tables of a published data set in, its items (and the rubric that its records bring) out; a
-reader each.
-"""
+"""Turn the tables of each published data set into items, and the rubric that its records bring."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +63,7 @@ def listed(table: Table, row: int, column: str, text: str, kind: type = list) ->
 def rating(table: Table, row: int, column: str, value: Any) -> float:
     score = number(str(value))
     if score is None:
-        raise table.fault(row, column, f"“{shorten(str(value))}” is no rating.")
+        raise table.fault(row, column, f"“{shorten(str(value))}” is not a rating.")
     return score
 
 

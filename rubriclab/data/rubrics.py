@@ -1,6 +1,7 @@
 """Read a rubric from YAML, JSON, CSV or pasted text.
 
-What is hostile or unclear is refused: aliases, keys that stand twice, deep nesting, unknown keys.
+Hostile and unclear texts are refused: aliases (a few lines can stand for gigabytes), keys that
+appear twice, deep nesting, unknown keys.
 """
 
 import re
@@ -28,16 +29,21 @@ KEYS = re.compile(
 )
 """A line that YAML of a rubric has, and a pasted list of scores has not."""
 MOST_LISTED = 10
-QUOTE = 'Put a text with a comma or a colon in quotes, as {score: 1, description: "bad, vague"}.'
+"""Missing scores that a note lists."""
+QUOTE = (
+    "Put a text with a comma or a colon in quotes, for example "
+    '{score: 1, description: "bad, vague"}.'
+)
 MAX_SCORE = 1_000_000
+"""Largest score. Beyond it a number is an ID or a time."""
 ENDINGS = (".yaml", ".yml", ".json", ".csv", ".tsv", ".xlsx", ".txt", ".md")
 PLAIN = (".txt", ".md")
-"""Files that hold what could be pasted."""
+"""Endings of files whose text is read like pasted text."""
 COLUMNS = ("criterion", "score", "description", "label", "criterion_description")
 
 
 def read_rubric(source: str | Path | bytes, name: str = "") -> Rubric:
-    """The rubric in a file or in the bytes of one; the ending of ``name`` says how it is read.
+    """Return the rubric in a file or in its bytes. The ending of ``name`` says how to read it.
 
     Text (.txt, .md) is read as ``rubric_of_text`` reads it. YAML and JSON: ``name``,
     ``criteria: [{name, description, options: [{score, description, label}]}]``. CSV: a row
@@ -48,7 +54,9 @@ def read_rubric(source: str | Path | bytes, name: str = "") -> Rubric:
     ending = PurePath(name.lower()).suffix
     if ending not in ENDINGS:
         raise limits.refusal(
-            name, f" ends in “{shorten(ending)}”; a rubric is one of {', '.join(ENDINGS)}."
+            name,
+            f": the lab cannot read a rubric from “{shorten(ending)}” files. Use "
+            f"{', '.join(ENDINGS)}.",
         )
     if ending in (".csv", ".tsv", ".xlsx"):
         return _from_table(read_table(source, name), PurePath(name).stem)
@@ -60,8 +68,8 @@ def read_rubric(source: str | Path | bytes, name: str = "") -> Rubric:
 def rubric_of_text(text: str) -> Rubric:
     """Return the rubric in pasted text: YAML or JSON as in a file, else one line per score.
 
-    “5: Convincing” is a score; above the scores stands “name: what is judged”, and a blank line
-    before the next criterion. Raises LabError naming the line that is not understood.
+    “5: Convincing” is a score. “name: what is judged” is above the scores, and a blank line before
+    the next criterion. Raises LabError naming a line that is unclear.
     """
     value = _pasted_value(text)
     if value is None:
@@ -103,7 +111,7 @@ def rubric_notes(rubric: Rubric) -> list[str]:
         missing = sorted({*range(scores[0], scores[-1] + 1)} - {*scores}) if _narrow(scores) else []
         if missing:
             has, lacks = _listed(scores), _listed(missing)
-            notes.append(f"“{name}” has the scores {has}, but not {lacks}: no answer can get them.")
+            notes.append(f"“{name}” has the scores {has}, so no answer can get {lacks}.")
         elif not _narrow(scores):
             notes.append(f"“{name}” has only the scores {_listed(scores)}.")
         bare = [option.score for option in criterion.options if not option.description.strip()]
@@ -126,29 +134,31 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def rubric_task(file: str, name: str) -> dict[str, Any]:
-    """In the worker: the file's plain values."""
+    """Return the file's plain values. Runs in the worker."""
     try:
         text = Path(file).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         raise LabError(
-            f"“{shorten(name)}” is no text in UTF-8 (byte {fault.start:,}). Save it as UTF-8."
+            f"“{shorten(name)}” is not UTF-8 text (byte {fault.start:,}). Save it as UTF-8."
         ) from None
     ending = PurePath(name.lower()).suffix
     if ending in PLAIN:
         return {"rubric": rubric_of_text(text).document()}
     value = json_value(text, name) if ending == ".json" else yaml_value(text, name)
-    rubric_of(value, name)  # refused here, before a value that JSON cannot carry goes to the parent
+    # Refused here, before a value that JSON cannot carry goes to the parent process.
+    rubric_of(value, name)
     return {"rubric": value}
 
 
 def own_rubric(path: Path) -> Rubric:
-    """A rubric that comes with the lab, read in this process."""
+    """Return a rubric that comes with the lab. It is trusted, so it is read in this process."""
     return rubric_of(yaml_value(path.read_text("utf-8"), path.name), path.name)
 
 
 def rubric_of(value: Any, source: str = "rubric") -> Rubric:
-    """The rubric that plain values stand for. Raises LabError naming criterion, option, value and
-    what was expected.
+    """Return the rubric of plain values.
+
+    Raises LabError naming criterion, option, value and what was expected.
     """
     where = f"“{shorten(source)}”"
     head = _table(value, {"name", "description", "criteria", "options"}, where)
@@ -157,7 +167,8 @@ def rubric_of(value: Any, source: str = "rubric") -> Rubric:
         head = {"criteria": [head | {"name": title}]}
     criteria = head.get("criteria")
     if not isinstance(criteria, list) or not 0 < len(criteria) <= limits.MAX_CRITERIA:
-        raise LabError(f"{where}: criteria is no list of 1 to {limits.MAX_CRITERIA} criteria.")
+        most = limits.MAX_CRITERIA
+        raise LabError(f"{where}: criteria has to be a list of 1 to {most} criteria.")
     return Rubric(
         title,
         tuple(_criterion(body, f"{where}, criterion {k}") for k, body in enumerate(criteria, 1)),
@@ -171,7 +182,7 @@ def _criterion(value: Any, where: str) -> Criterion:
         options = [{"score": score, "description": text} for score, text in options.items()]
     if not isinstance(options, list) or len(options) > 10 * MAX_OPTIONS:
         raise LabError(
-            f"{where}: options is no list; expected score and description of each option."
+            f"{where}: options has to be a list with score and description of each option."
         )
     made = []
     for k, option in enumerate(options, 1):
@@ -180,8 +191,7 @@ def _criterion(value: Any, where: str) -> Criterion:
         score = _whole(parts.get("score"))
         if score is None:
             raise LabError(
-                f"{here}: score is {shorten(repr(parts.get('score')), 40)}; expected a whole "
-                f"number."
+                f"{here}: the score is {shorten(repr(parts.get('score')), 40)}. Use a whole number."
             )
         made.append(Option(score, _text(parts, "description", here), _text(parts, "label", here)))
     return Criterion(_text(body, "name", where), tuple(made), _text(body, "description", where))
@@ -190,16 +200,16 @@ def _criterion(value: Any, where: str) -> Criterion:
 def _table(value: Any, known: set[str], where: str) -> dict[str, Any]:
     names = ", ".join(sorted(known))
     if not isinstance(value, Mapping):
-        raise LabError(f"{where} is {shorten(repr(value), 40)}; expected a table of {names}.")
+        raise LabError(f"{where} is {shorten(repr(value), 40)}. Write a table of {names}.")
     for key in value:
         if key not in known:
             cure = ""
             if "weight" in str(key):
-                cure = " Leave it out: results are told by criterion, none is weighed."
+                cure = " Leave it out: each criterion has its own results, without weights."
             elif value[key] is None and len(value) > 1:
                 cure = f" {QUOTE}"
             raise LabError(
-                f"{where}: {shorten(repr(key), 40)} is not known; expected {names}.{cure}"
+                f"{where}: unknown key {shorten(repr(key), 40)}. Allowed keys are {names}.{cure}"
             )
     return dict(value)
 
@@ -209,13 +219,11 @@ def _text(body: Mapping[str, Any], key: str, where: str) -> str:
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise LabError(
-            f"{where}: {key} is {shorten(repr(value), 40)}; expected a text. Put it in quotes."
-        )
+        raise LabError(f"{where}: {key} is {shorten(repr(value), 40)}. Write a text, in quotes.")
     if len(str(value)) > limits.MAX_DESCRIPTION:
         raise LabError(
-            f"{where}: {key} has {len(str(value)):,} signs; at most {limits.MAX_DESCRIPTION:,} are "
-            f"read."
+            f"{where}: {key} has {len(str(value)):,} characters; the limit is "
+            f"{limits.MAX_DESCRIPTION:,}. Shorten it."
         )
     return storable(str(value)).strip()
 
@@ -229,13 +237,16 @@ def _whole(value: Any) -> int | None:
 
 
 def _from_table(table: Table, title: str) -> Rubric:
-    """A row an option; without a column ``criterion`` there is one criterion, named as the file."""
+    """Return the rubric of a table with a row per option.
+
+    Without a column ``criterion`` there is one criterion, with the name of the file.
+    """
     names = {look_alike(column): column for column in table.columns}
     for needed in ("score", "description"):
         if needed not in names:
             known = "criterion, score, description and, if wanted, label and criterion_description"
             raise limits.refusal(
-                table.name, f" has no column {needed}; a rubric as a table has the columns {known}."
+                table.name, f" has no column {needed}. A rubric as a table needs {known}."
             )
     blank = [""] * table.size
     cells = [table.column(names[role]) if role in names else blank for role in COLUMNS]
@@ -246,15 +257,17 @@ def _from_table(table: Table, title: str) -> Rubric:
         body["description"] = body["description"] or about
         if _whole(score) is None:
             raise table.fault(
-                row, names["score"], f"“{shorten(score)}” is no score; expected a whole number."
+                row, names["score"], f"“{shorten(score)}” is not a score. Use a whole number."
             )
         body["options"].append({"score": score, "description": description, "label": label})
     return rubric_of({"name": title, "criteria": list(criteria.values())}, table.name)
 
 
 def yaml_value(text: str, name: str) -> Any:
-    """The value of a YAML text: no alias, no key twice, at most 64 levels, 100,000 values and 300
-    digits a number.
+    """Return the value of a YAML text within limits.
+
+    Refused are aliases, a key that appears twice, more than 64 levels and 100,000 values, and
+    numbers of more than 300 digits.
     """
     try:
         return yaml.load(text, _Loader)
@@ -264,7 +277,8 @@ def yaml_value(text: str, name: str) -> Any:
         problem = getattr(fault, "problem", None) or str(fault)
         cure = f" {QUOTE}" if re.search("mapping values|expected ',' or '}'", problem) else ""
         raise LabError(
-            f"“{shorten(name)}”{where}: not YAML that is read ({shorten(problem, 120)}).{cure}"
+            f"“{shorten(name)}”{where}: could not read this YAML ({shorten(problem, 120)}).{cure} "
+            "Fix the line, or paste the rubric as text instead."
         ) from None
 
 
@@ -273,14 +287,16 @@ OTHER_NOTATION = re.compile(
     r"|yes|no|on|off",
     re.IGNORECASE,
 )
-"""What YAML 1.1 reads as an octal, hexadecimal or sexagesimal number, or as true or false: ``010``
-is 8 to it.
+"""What YAML 1.1 takes for an octal, hexadecimal or sexagesimal number, or for true or false.
+
+In YAML 1.1 ``010`` is 8, so a score that a person wrote would become another one.
 """
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader within limits; it also refuses a key that stands twice, however it is written
-    (1, 0x1, 1.0).
+    """Load YAML safely, within limits.
+
+    It also refuses a key that appears twice, however it is written (1 and 1.0).
     """
 
     depth = nodes = 0
@@ -291,16 +307,15 @@ class _Loader(yaml.SafeLoader):
         self.nodes += 1
         plain = event.value if isinstance(event, yaml.ScalarEvent) and event.implicit[0] else ""
         if isinstance(event, yaml.AliasEvent):
-            problem = f"an alias, *{event.anchor}: write out what it stands for"
+            problem = f"an alias, *{event.anchor}: write out the text that it repeats"
         elif self.depth > limits.MAX_DEPTH:
             problem = f"nested deeper than {limits.MAX_DEPTH} levels"
         elif self.nodes > limits.MAX_NODES:
             problem = f"more than {limits.MAX_NODES:,} values"
         elif OTHER_NOTATION.fullmatch(plain):
             problem = (
-                f"“{plain}” is taken for another value by YAML: write a number in decimal "
-                f"digits, or put a text in "
-                f"quotes"
+                f"“{plain}” is another value in YAML: write a number in decimal digits, or put a "
+                "text in quotes"
             )
         elif len(plain) > limits.MAX_DIGITS and NUMBER.fullmatch(plain):
             problem = f"a number of {len(plain):,} digits: put it in quotes if it is a text"
@@ -315,7 +330,7 @@ class _Loader(yaml.SafeLoader):
         seen: set[Any] = set()
         for key, _ in node.value if len(value) < len(node.value) else ():
             if (known := self.construct_object(key, deep=True)) in seen:
-                problem = f"the key “{shorten(str(known), 40)}” stands twice"
+                problem = f"the key “{shorten(str(known), 40)}” appears twice"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             seen.add(known)
         return value

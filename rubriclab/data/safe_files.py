@@ -1,6 +1,4 @@
-"""Frames and bytes in, files out: CSV in which a spreadsheet runs nothing, and files that are whole
-or as before.
-"""
+"""Write files that are whole or unchanged, and CSV in which a spreadsheet runs nothing."""
 
 import os
 import re
@@ -13,16 +11,18 @@ import pandas as pd
 from rubriclab.data.limits import user_path
 from rubriclab.model.text import LabError, storable
 
-# An apostrophe stands before what a spreadsheet would take for a formula, and before apostrophes
-# that lead to one, so that taking one off gives every text back.
+# A spreadsheet runs a cell that begins like a formula, also one that a stranger's answer or a
+# judge's reply brought. An apostrophe before it prevents that. Apostrophes that lead to a formula
+# get one more, so that taking one off gives every text back.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 SHIELDED = r"^'+[=+\-@\t\r]"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """A table as CSV without its index; a text that begins as a formula gets an apostrophe, numbers
-    stay numbers.
+    """Return a table as CSV without its index.
+
+    A text that begins like a formula gets an apostrophe; numbers stay numbers.
     """
     columns = {}
     for k in range(frame.shape[1]):  # by position, since names may repeat
@@ -39,9 +39,7 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 
 def shield(value: Any) -> Any:
-    """A cell for a CSV file: texts storable, and shielded where a spreadsheet would compute
-    them.
-    """
+    """Return a cell for a CSV file: texts that a spreadsheet would compute get an apostrophe."""
     if not isinstance(value, str):
         return value
     text = storable(value)
@@ -49,13 +47,14 @@ def shield(value: Any) -> Any:
 
 
 def read_shielded(text: str) -> str:
-    """The text that ``shield`` was given."""
+    """Return the text that ``shield`` was given."""
     return text[1:] if re.match(SHIELDED, text) else text
 
 
 def write_atomically(path: str | Path, content: bytes) -> Path:
-    """``content`` at ``path``: killed or on a full disk, what was there before is as it was. Raises
-    LabError.
+    """Write ``content`` to ``path`` completely or not at all, and return the path.
+
+    If the process is killed or the disk is full, the previous file is unchanged. Raises LabError.
     """
     path = user_path(path, "written")
     try:
@@ -72,6 +71,7 @@ def write_atomically(path: str | Path, content: bytes) -> Path:
     except (OSError, ValueError) as fault:
         why = getattr(fault, "strerror", None) or str(fault)
         raise LabError(
-            f"{path} cannot be written: {why}. What was there before is as it was."
+            f"{path} cannot be written: {why}. The previous file is unchanged. Choose another "
+            "place, or free some space."
         ) from None
     return path

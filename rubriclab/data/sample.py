@@ -1,6 +1,4 @@
-"""Names in; the answers, rubrics and studies that come with the lab out, and where their files
-lie.
-"""
+"""Find the answers, rubrics and studies that come with the lab."""
 
 import hashlib
 import json
@@ -21,15 +19,16 @@ COLUMNS = {
 
 
 def lab_folder() -> Path:
-    """Where app.py, the pages and the folder ``data`` lie: within the package where a wheel was
-    installed, else beside it.
+    """Return the folder of app.py, the pages and ``data``.
+
+    It is within the package if a wheel was installed, and otherwise next to it.
     """
     package = Path(__file__).resolve().parents[1]
     return package / "lab" if (package / "lab").is_dir() else package.parent
 
 
 def data_path(name: str) -> Path:
-    """A file of the folder ``data``. Raises LabError where it did not come with the lab."""
+    """Return a file of the folder ``data``. Raises LabError if it did not come with the lab."""
     path = lab_folder() / "data" / name
     if not path.exists():
         raise LabError(
@@ -40,8 +39,9 @@ def data_path(name: str) -> Path:
 
 @cache
 def recorded_runs() -> dict[str, str]:
-    """Return the ids of the recorded examples, each with the sha256 of its judgments: an import may
-    bring the same id.
+    """Return the IDs of the recorded examples, each with the sha256 of its judgments.
+
+    The hash matters because an imported run may have the same ID.
     """
     known = {}
     for path in sorted((lab_folder() / "data").glob("example*.zip")):
@@ -52,10 +52,9 @@ def recorded_runs() -> dict[str, str]:
 
 
 def sample(*, drafts: bool = False) -> DataSet:
-    """The answers of ``sample.csv``, written for this project; the level that their author intended
-    is not among them.
+    """Return the answers of ``sample.csv``, without the level that their author intended.
 
-    ``drafts``: those of ``sample-drafts.csv``, four to each prompt, to be compared.
+    ``drafts``: those of ``sample-drafts.csv`` instead, four per prompt, to be compared.
     """
     path = data_path("sample-drafts.csv" if drafts else "sample.csv")
     made = items_of(
@@ -65,9 +64,7 @@ def sample(*, drafts: bool = False) -> DataSet:
 
 
 def sample_rubric(name: str = "helpfulness") -> Rubric:
-    """A rubric that comes with the lab: ``helpfulness`` of one criterion, ``writing`` of
-    several.
-    """
+    """Return a rubric of the lab: ``helpfulness`` has one criterion, ``writing`` several."""
     return own_rubric(data_path(f"rubrics/{name}.yaml"))
 
 
@@ -76,5 +73,5 @@ def sample_rubrics() -> tuple[Rubric, ...]:
 
 
 def presets() -> dict[str, Path]:
-    """The study files that come with the lab, one for a table of a paper, by their names."""
+    """Return the study files of the lab by their names. Each repeats a table of a paper."""
     return {path.stem: path for path in sorted((lab_folder() / "data" / "presets").glob("*.toml"))}

@@ -1,10 +1,10 @@
-"""A task and a file of others in, a small answer out: one child process, bounded in memory and
-time, reads uploads.
+"""Run a task on a stranger's file in a child process that is bounded in memory and time.
 
-The child gets JSON lines and gives JSON lines; what is large lies in a folder that the parent makes
-and clears. It has no key in its environment, ends with its parent (end of input, and an alarm while
-it works), and is killed and started anew when a task takes too long. On macOS the memory limit is
-not enforced: the time limit holds alone there.
+A parser may be led to take all memory, to run for ever or to crash. Then only the child ends. The
+child gets JSON lines and gives JSON lines; large results go through a folder that the parent makes
+and clears. The child has no key in its environment. It ends with its parent (at the end of input,
+and by an alarm while it works), and is killed and started again when a task takes too long. On
+macOS the memory limit is not enforced, so only the time limit holds there.
 """
 
 import atexit
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -32,7 +32,7 @@ from rubriclab.data.limits import (
 )
 from rubriclab.model.text import LabError, shorten
 
-# What the child may be asked for: never a name that a file or a message gives.
+# The tasks that a child can run. A file or a message never names the function.
 TASKS = {
     "table": ("rubriclab.data.tables", "table_task"),
     "rubric": ("rubriclab.data.rubrics", "rubric_task"),
@@ -40,6 +40,7 @@ TASKS = {
     "log": ("rubriclab.logs.exchanges", "log_task"),
 }
 UPLOADS = ("table", "rubric")
+# Variables that the child needs to start. No other is passed on: it may be a key.
 PASSED_ON = (
     "PATH",
     "HOME",
@@ -52,12 +53,11 @@ PASSED_ON = (
     "TMP",
 )
 MEMORY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_MMAP_THRESHOLD_": str(1 << 16)}
-"""What is large for a while leaves no holes between what is kept: holes count against the memory
-limit.
-"""
+"""Give freed memory back at once: holes between what is kept count against the memory limit."""
 STOP_SECONDS = 5.0
+"""Time for a child to end after SIGTERM, before it is killed."""
 MAX_ANSWER = 64 * MB
-"""Signs of an answer's line; what is large goes through files."""
+"""Characters of an answer's line. Anything large goes through files."""
 START = (
     "import sys; sys.path[:0] = [sys.argv[1]]; from rubriclab.data.worker import serve; "
     "serve(*sys.argv[2:])"
@@ -65,12 +65,12 @@ START = (
 
 
 class Worker:
-    """The child process; one task at a time. ``seconds``: how long a small task may take, the
-    child's start apart.
+    """A child process that does one task at a time.
 
-    ``command``: a program that speaks as ``serve`` does, in its place; ``environment``: variables
-    that it gets beside PASSED_ON; ``start_seconds``: how long it may take to say its first line,
-    which is ``greeting``.
+    seconds: how long a small task may take, without the child's start
+    command: a program that speaks like ``serve``, to run instead
+    environment: variables that it gets in addition to PASSED_ON
+    start_seconds: how long it may take to print its first line, which is ``greeting``
     """
 
     def __init__(
@@ -92,9 +92,7 @@ class Worker:
         self._closed = False
 
     def run(self, task: str, file: Path, name: str, **arguments: Any) -> dict[str, Any]:
-        """What the task makes of the file. Raises LabError in the task's words, or for one that
-        takes too much.
-        """
+        """Return the task's result. Raises LabError in its words, or if it takes too much."""
         seconds = self.seconds if file.stat().st_size <= LARGE else max(LARGE_SECONDS, self.seconds)
         request = {
             "task": task,
@@ -105,11 +103,9 @@ class Worker:
         }
         line, late = self.exchange(json.dumps(request), seconds)
         if not line:
-            why = (
-                f"takes more than {seconds:g} seconds"
-                if late
-                else "takes more memory than a file may"
-            )
+            why = "takes more memory than the limit"
+            if late:
+                why = f"takes more than {seconds:g} seconds"
             raise LabError(
                 f"“{shorten(name)}” {why} to read. Split it, or save it as CSV or Parquet."
             )
@@ -119,10 +115,10 @@ class Worker:
         return answer
 
     def exchange(self, request: str, seconds: float) -> tuple[str, bool]:
-        """(the child's answer to a line; empty where it ended, whether that was because it took
-        longer than ``seconds``).
+        """Return (the child's answer to a line, whether it took longer than ``seconds``).
 
-        One that ended, or said what is no whole line, is begun anew by the next exchange.
+        The answer is empty if the child ended or wrote no whole line. The next exchange then starts
+        another child.
         """
         with self._lock:
             process = self._started()
@@ -149,8 +145,7 @@ class Worker:
                 start_new_session=bool(self._command),
                 env=environment | MEMORY | dict(self._environment),
             )
-            # Until its libraries are loaded; where they are not, the task says that the child
-            # ended.
+            # Wait until its libraries are loaded. If it ended instead, the task finds that out.
             self.greeting = _answered(self._process, "", self._start_seconds)
         return self._process
 
@@ -172,9 +167,7 @@ class Worker:
 
 
 def _answered(process: subprocess.Popen[str], request: str, seconds: float) -> str:
-    """The child's next line; empty where it ended, which it does at the latest after
-    ``seconds``.
-    """
+    """Return the child's next line; "" if it ended. It is stopped after ``seconds``."""
     assert process.stdin is not None
     assert process.stdout is not None
     timer = threading.Timer(seconds, _stop, [process])
@@ -191,8 +184,9 @@ def _answered(process: subprocess.Popen[str], request: str, seconds: float) -> s
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """SIGTERM, which ends a child at once and makes a supervisor end all that it started; else
-    SIGKILL.
+    """End a child with SIGTERM, or with SIGKILL if that does not help.
+
+    SIGTERM lets a supervisor end all processes that it started.
     """
     process.terminate()
     try:
@@ -207,7 +201,7 @@ atexit.register(WORKER.close)
 
 
 def program(memory: int, *tasks: str) -> tuple[str, ...]:
-    """The command of a child for other tasks than uploads, within ``memory`` bytes."""
+    """Return the command of a child for tasks other than uploads, within ``memory`` bytes."""
     return (
         sys.executable,
         "-c",
@@ -219,52 +213,54 @@ def program(memory: int, *tasks: str) -> tuple[str, ...]:
 
 
 def serve(memory: str = str(WORKER_MEMORY), *names: str) -> None:
-    """The child's side: a line when it is ready, then an answer to each request until the end of
-    input.
-    """
+    """Run the child's side: print a line when ready, then answer each request until input ends."""
     tasks = {
         task: getattr(import_module(TASKS[task][0]), TASKS[task][1]) for task in names or UPLOADS
     }
-    with suppress(ImportError, ValueError, OSError):  # Windows, macOS
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
+    _limit_memory(int(memory))
     if not names:
-        # millions of cells make no circles; looking for them takes longer than reading
+        # Millions of cells make no cycles, and looking for them takes longer than reading.
         gc.disable()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(
-        2,
-        1,
-        # nothing but answers goes to the parent, whatever a library prints (DuckDB draws a progress
-        # bar)
-    )
+    # Nothing but answers goes to the parent, whatever a library prints (DuckDB draws a progress
+    # bar).
+    os.dup2(2, 1)
     print(file=answers, flush=True)
     for line in sys.stdin:
         request = json.loads(line)
-        seconds = request.pop("seconds")
-        if hasattr(signal, "alarm"):
-            signal.alarm(
-                int(seconds) + 2
-            )  # its default ends the process, also where the parent cannot any more
-        name = shorten(request["name"])
-        try:
-            answer = tasks[request.pop("task")](**request)
-        except LabError as fault:
-            answer = {"error": str(fault)}
-        except MemoryError:
-            much = (
-                f"“{name}” takes more memory to read than a file may ({WORKER_MEMORY // MB:,} "
-                f"MB). Split it."
-            )
-            answer = {"error": much}
-        except RecursionError:
-            answer = {"error": f"“{name}” is nested too deep to be read. Flatten it."}
-        except Exception as fault:
-            words = shorten(f"{type(fault).__name__}: {fault}", 200)
-            answer = {"error": f"“{name}” cannot be read: {words}. Save it again, or as CSV."}
-        if hasattr(signal, "alarm"):
-            signal.alarm(0)
+        _set_alarm(int(request.pop("seconds")) + 2)
+        answer = _result(tasks[request.pop("task")], request)
+        _set_alarm(0)
         if not names:
             gc.collect()
         print(json.dumps(answer), file=answers, flush=True)
+
+
+def _limit_memory(size: int) -> None:
+    with suppress(ImportError, ValueError, OSError):  # Windows, macOS
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def _set_alarm(seconds: int) -> None:
+    """End this process after so many seconds, also if the parent no longer can; 0 for never."""
+    if hasattr(signal, "alarm"):
+        signal.alarm(seconds)
+
+
+def _result(task: Callable[..., dict[str, Any]], request: dict[str, Any]) -> dict[str, Any]:
+    """Return the task's result, or its error for a person."""
+    name = shorten(request["name"])
+    try:
+        return task(**request)
+    except LabError as fault:
+        return {"error": str(fault)}
+    except MemoryError:
+        most = f"{WORKER_MEMORY // MB:,} MB"
+        return {"error": f"“{name}” takes more memory than the limit ({most}) to read. Split it."}
+    except RecursionError:
+        return {"error": f"“{name}” is nested too deep to be read. Flatten it."}
+    except Exception as fault:  # a parser raises whatever a hostile file leads it to
+        words = shorten(f"{type(fault).__name__}: {fault}", 200)
+        return {"error": f"“{name}” cannot be read: {words}. Save it again, or as CSV."}

@@ -1,1 +1,1 @@
-"""Logs of other tools in, tables of judgments out."""
+"""Turn logs of other tools into judgments, or into a study that asks their prompts again."""

@@ -1,6 +1,4 @@
-"""Published judgments of benchmarks in, rows of pairs and scores out; the order stands in their own
-fields.
-"""
+"""Read the published judgments of benchmarks, whose own fields hold the order."""
 
 import random
 import re

@@ -1,9 +1,8 @@
-"""What a logged judge was asked and answered in, a judgment out: the order shown and the answer are
-read in the prompt.
+"""Find the order and the verdict of a logged call in its prompt and reply.
 
-Nothing is guessed: two answers between marks of their own, or the one list that scores are chosen
-from; else the record is counted with its reason. It runs in the worker, over prompts that others
-wrote.
+Nothing is guessed. There are two answers between their own marks, or exactly one list that scores
+are chosen from; otherwise the record is counted with its reason. It runs in the worker, because
+strangers wrote the prompts.
 """
 
 import itertools

@@ -1,8 +1,7 @@
-"""A log of judgments that another tool wrote in, its judgments as a table (with prompts and
-replies) out.
+"""Read a log that another tool wrote as a table of judgments, with prompts and replies.
 
-The file is read in a worker of its own, bounded in memory and time, and its records are streamed to
-an Arrow file that the caller maps. Every record becomes a judgment or is counted with its reason.
+The file is read in its own worker, bounded in memory and time, and its records are streamed to an
+Arrow file that the caller maps. Every record becomes a judgment, or is counted with its reason.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""A log's file in, its records out one by one: JSON lines, a list (at the top or under keys), a
-zip's members, a table.
+"""Read the records of a log one by one, whatever form the file has.
 
-Read in the worker alone. No more than one record is decoded at a time: lines are read as they come,
-one large JSON is mapped into memory and cut into records by msgspec without a copy.
+Records are JSON lines, a list (at the top or under keys), the members of a zip, or rows of a table.
+This runs only in the worker. No more than one record is decoded at a time: lines are read as they
+come, and one large JSON is mapped into memory and cut into records by msgspec without a copy.
 """
 
 import json
@@ -134,10 +134,7 @@ class Source:
         with self.path.open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(MAX_RECORD + 1), b""), 1):
                 if len(line) > MAX_RECORD:
-                    words = (
-                        f"more than {MAX_RECORD // MB} MB in one record; no log of judgments "
-                        f"has such. Split it."
-                    )
+                    words = f"one record has more than {MAX_RECORD // MB} MB, the limit. Split it."
                     raise refusal(self.name, f", line {number:,}: {words}")
                 if line.strip():
                     yield line
@@ -151,12 +148,9 @@ class Source:
                 content = _member(book, entry, file) if wanted else b""
                 size += len(content)
                 if len(content) > MAX_RECORD or size > MAX_OUT:
-                    words = (
-                        f"unpacks to more than {MAX_RECORD // MB} MB a record or "
-                        f"{MAX_OUT // MB:,} MB in "
-                        f"all"
-                    )
-                    raise refusal(self.name, f" {words}, which no log of judgments does. Split it.")
+                    most = f"{MAX_RECORD // MB} MB a record or {MAX_OUT // MB:,} MB in all"
+                    words = f" unpacks to more than {most}, the limits. Split it."
+                    raise refusal(self.name, words)
                 if wanted:
                     yield content
 

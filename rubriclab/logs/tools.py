@@ -1,8 +1,8 @@
-"""Records of evaluation tools in, what their judges were asked and answered out; the order stands
-in the prompt.
+"""Read what judges were asked and answered in the logs of evaluation tools.
 
-Forms as of inspect-ai 0.3.285 (``scorer/_model.py``), promptfoo 0.123, lm-eval 0.4.13, DeepEval 2.9
-and 4.3, and OpenAI's documented batch files.
+In these logs the order is in the prompt alone; ``exchanges`` finds it there. The forms are those
+of inspect-ai 0.3.285 (``scorer/_model.py``), promptfoo 0.123, lm-eval 0.4.13, DeepEval 2.9 and 4.3,
+and OpenAI's documented batch files.
 """
 
 import json

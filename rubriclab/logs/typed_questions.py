@@ -1,8 +1,7 @@
-"""Typed questions and their answers in a log in, judgments out: which options were shown in what
-order, and their probabilities.
+"""Read typed questions and their answers in a log as judgments with probabilities.
 
-In both wire forms, System One's and OpenAI's. Scores and options that are whole numbers are scores;
-a choice between names is a choice from a list. A yes/no question lists nothing whose order could
+Both wire forms are known, System One's and OpenAI's. Options that are whole numbers are scores; a
+choice between names is a choice from a list. A yes/no question lists nothing whose order could
 matter.
 """
 

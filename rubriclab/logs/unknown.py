@@ -1,4 +1,4 @@
-"""Recognise logs of tools whose form the lab does not read: none is guessed at as a table."""
+"""Recognise logs of tools whose form the lab cannot read, so that none is taken for a table."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -101,8 +101,9 @@ def unknown_log(name: str, tool: str, known: Collection[str]) -> LabError:
     """Return the error for a file that looks like a log of ``tool``, with the known forms."""
     return refusal(
         name,
-        f" looks like a log of {tool}, whose form is not read. These logs are: {', '.join(known)}. "
-        "Or write a table with the columns judge, item_id, ordering (as 3 1 2 5 4) and score.",
+        f" looks like a log of {tool}, which the lab cannot read. It can read logs of "
+        f"{', '.join(known)}. Or write a table with the columns judge, item_id, ordering (for "
+        "example 3 1 2 5 4) and score.",
     )
 
 

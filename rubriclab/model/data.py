@@ -1,6 +1,4 @@
-"""Texts, ratings and scores in; items, data sets of them, and the rubrics that they are judged by,
-out.
-"""
+"""Define what is judged and by what: items, data sets of them, and rubrics."""
 
 import re
 from collections.abc import Mapping
@@ -10,19 +8,19 @@ from typing import Any
 
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 
-MIN_OPTIONS, MAX_OPTIONS = 2, 10
+MIN_OPTIONS = 2
+"""A single option leaves no choice."""
+MAX_OPTIONS = 10
+"""Options of a criterion: every order of a balanced design is asked, and labels stay short."""
 MAX_ID = 1_000
+"""Characters of an ID or name, so that messages, keys and tables stay small."""
 INTENDED = "intended level"
-"""The rater of recorded examples: what the sample's author aimed at. It is called that, and nothing
-is said of people.
-"""
+"""The rater of recorded examples: the level that the sample's author aimed at. No person rated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One score and what it stands for. ``label``: what stands for it in prompt and reply; empty:
-    its number.
-    """
+    """One score and its meaning. ``label``: its name in prompt and reply; empty for its number."""
 
     score: int
     description: str = ""
@@ -37,7 +35,7 @@ class Option:
 class Criterion:
     """A named aspect with its own score options, kept in ascending order of score.
 
-    Raises LabError for fewer than 2 or more than 10 options, and for scores or labels that stand
+    Raises LabError for fewer than 2 or more than 10 options, and for scores or labels that appear
     twice.
     """
 
@@ -47,12 +45,11 @@ class Criterion:
 
     def __post_init__(self) -> None:
         if not self.name.strip():
-            raise LabError("A criterion has no name: give every criterion one.")
+            raise LabError("A criterion has no name. Give every criterion a name.")
         if not MIN_OPTIONS <= len(self.options) <= MAX_OPTIONS:
             raise LabError(
-                f"Criterion “{shorten(self.name)}” has {count(len(self.options), 'score option')}; "
-                f"expected "
-                f"{MIN_OPTIONS} to {MAX_OPTIONS}. Add or remove options."
+                f"Criterion “{shorten(self.name)}” has {count(len(self.options), 'score option')}. "
+                f"Add or remove options so that it has {MIN_OPTIONS} to {MAX_OPTIONS}."
             )
         names = {
             "score": [str(option.score) for option in self.options],
@@ -62,9 +59,8 @@ class Criterion:
             twice = [value for value in values if values.count(value) > 1 or not value]
             if twice:
                 raise LabError(
-                    f"Criterion “{shorten(self.name)}” has the {what} “{twice[0]}” twice or empty; "
-                    f"every option needs "
-                    f"its own {what}."
+                    f"Criterion “{shorten(self.name)}” has the {what} “{twice[0]}” twice or empty. "
+                    f"Give every option its own {what}."
                 )
         object.__setattr__(
             self, "options", tuple(sorted(self.options, key=lambda option: option.score))
@@ -77,29 +73,25 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Rubric:
-    """One or more criteria under a name. Raises LabError for none, and for names that look
-    alike.
-    """
+    """One or more criteria under a name. Raises LabError for none, and for look-alike names."""
 
     name: str
     criteria: tuple[Criterion, ...]
 
     def __post_init__(self) -> None:
         if not self.criteria:
-            raise LabError(f"Rubric “{shorten(self.name)}” has no criterion: add at least one.")
+            raise LabError(f"Rubric “{shorten(self.name)}” has no criterion. Add at least one.")
         names = [look_alike(criterion.name) for criterion in self.criteria]
         for name, criterion in zip(names, self.criteria, strict=True):
             if names.count(name) > 1:
                 raise LabError(
                     f"Rubric “{shorten(self.name)}” has two criteria named "
-                    f"“{shorten(criterion.name)}”; names must "
-                    "differ in more than case and blanks."
+                    f"“{shorten(criterion.name)}”. Rename one: names must differ in more than case "
+                    "and blanks."
                 )
 
     def criterion(self, name: str | None) -> Criterion:
-        """The criterion of that name, the only one where ``name`` is None. Raises LabError where
-        there is none.
-        """
+        """Return the criterion of that name; for None the only one. Raises LabError for others."""
         if name is None and len(self.criteria) == 1:
             return self.criteria[0]
         for criterion in self.criteria:
@@ -107,14 +99,14 @@ class Rubric:
                 return criterion
         known = ", ".join(shorten(criterion.name, 30) for criterion in self.criteria[:8])
         raise LabError(
-            f"Rubric “{shorten(self.name)}” has no criterion “{shorten(str(name))}”; it has "
-            f"{known}. Rename the "
-            "criterion in the data, or add it to the rubric."
+            f"Rubric “{shorten(self.name)}” has no criterion “{shorten(str(name))}”. Its criteria "
+            f"are {known}. Rename the criterion in the data, or add it to the rubric."
         )
 
     def criterion_named(self, column: str) -> tuple[str, str] | None:
-        """(criterion, rater) that a column of ratings names, as “human_1 clarity” does; None where
-        it names no criterion, or the rubric has one alone.
+        """Return (criterion, rater) that a column of ratings names, for example “human_1 clarity”.
+
+        None if it names no criterion, or the rubric has only one.
         """
         if len(self.criteria) < 2:
             return None
@@ -132,7 +124,7 @@ class Rubric:
         return digest(asdict(self))[:32]
 
     def document(self) -> dict[str, Any]:
-        """As JSON values: what ``[rubric]`` of a study file holds."""
+        """Return the rubric as JSON values, as in ``[rubric]`` of a study file."""
         criteria = [
             asdict(part) | {"options": [asdict(option) for option in part.options]}
             for part in self.criteria
@@ -146,12 +138,14 @@ def _words(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One answer to judge. ``ratings``: people's scores by rater name.
+    """One answer to judge.
 
-    ``criterion``: the one it is rated under, None for the rubric's only one (or for all of them in
-    one call); ``prompt`` groups answers to one instruction, ``block`` groups items about one text,
-    ``candidate`` names who wrote the answer. ``columns``: further columns of the data as text,
-    which an own prompt may ask for.
+    criterion: what it is rated for; None for the rubric's only one, or for all in one call
+    block: what items about one text have in common
+    prompt: what answers to one instruction have in common
+    candidate: who wrote the answer
+    ratings: people's scores by rater name
+    columns: further columns of the data as text, which a user's own judge prompt may ask for
     """
 
     item_id: str
@@ -169,11 +163,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Item):
-    """Answers of several candidates to one prompt, to choose the best of: ``answers`` sorted by
-    their candidates' names.
+    """Answers of several candidates to one prompt, from which the best is chosen.
 
-    ``candidate``: these names with ``|`` between them; ``ratings``: whom each rater prefers (see
-    ``preference``).
+    answers: sorted by their candidates' names
+    candidate: these names with ``|`` between them
+    ratings: whom each rater prefers (see ``preference``)
     """
 
     answers: tuple[Item, ...] = ()
@@ -181,11 +175,11 @@ class Comparison(Item):
 
 @dataclass(frozen=True)
 class DataSet:
-    """Items under a name; ``origin`` says where from, ``note`` what to read before a launch.
+    """Items under a name. Raises LabError for no items, and for IDs that look alike.
 
-    ``taken``: which columns of its file were taken for what, in one line.
-
-    Raises LabError for no items and for ids that look alike.
+    origin: where they come from
+    note: what to read before a launch
+    taken: which column of the file has which role, in one line
     """
 
     name: str
@@ -197,41 +191,37 @@ class DataSet:
     def __post_init__(self) -> None:
         if not self.items:
             raise LabError(
-                f"Data set “{shorten(self.name)}” has no items: it needs at least one row with an "
-                f"answer."
+                f"Data set “{shorten(self.name)}” has no items. Add a row with an answer."
             )
         seen: dict[tuple[str, str], str] = {}
         for item in self.items:
             if len(item.item_id) > MAX_ID:
                 raise LabError(
-                    f"An id of {len(item.item_id):,} signs begins “{shorten(item.item_id, 40)}”; "
-                    f"expected at most "
-                    f"{MAX_ID:,}. Choose another column as the id."
+                    f"An ID has {len(item.item_id):,} characters "
+                    f"(“{shorten(item.item_id, 40)}”); the limit is {MAX_ID:,}. Choose another ID "
+                    "column."
                 )
             key = (look_alike(item.item_id), look_alike(item.criterion or ""))
             if key in seen:
                 raise LabError(
-                    f"Data set “{shorten(self.name)}” has the ids “{shorten(seen[key])}” and "
-                    f"“{shorten(item.item_id)}”, "
-                    "which are the same or look alike. Choose another column as the id, or leave "
-                    "it out to number "
-                    "the rows."
+                    f"Data set “{shorten(self.name)}” has two IDs that are the same or look alike: "
+                    f"“{shorten(seen[key])}” and “{shorten(item.item_id)}”. Choose another ID "
+                    "column, or none to number the rows."
                 )
             seen[key] = item.item_id
 
     @cached_property
     def id(self) -> str:
-        """A hash of what decides the calls: names of raters and ratings are left out."""
+        """A hash of all that decides the calls, without raters and ratings."""
         return digest(self.name, [asdict(replace(item, ratings={})) for item in self.items])[:32]
 
 
 def preference(ratings: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Whom each rater prefers of candidates that were rated one by one: {rater: rank of the name
-    from 1, 0 a tie}.
+    """Return whom each rater prefers of candidates that were rated one by one.
 
-    ``ratings``: candidate -> {rater: score}. A rater who left a candidate out has no preference;
-    the highest score wins, and where several share it nobody does. Ranks are of the sorted names,
-    as a comparison's ``ratings`` have them.
+    ``ratings``: candidate -> {rater: score}. The result is the rank of the preferred candidate
+    among the sorted names, from 1; 0 for a tie for the highest score. A rater who left a candidate
+    out has no preference.
     """
     names = sorted(ratings)
     preferred = {}

@@ -1,6 +1,4 @@
-"""Texts in, the same out as they are kept and shown: hashes, storable text, file names; and errors
-with a cure.
-"""
+"""Keep and show texts: hashes, storable text, file names, and errors with what to do."""
 
 import hashlib
 import json
@@ -21,13 +19,14 @@ LATIN = str.maketrans("авекмнорстухіјѕαβεζηικμνορτυ�
 
 
 class LabError(ValueError):
-    """Something that the user can mend. The message names the value, what was expected and what to
-    do.
+    """Something that the user can fix.
+
+    The message says what is wrong with which value, what was expected, and what to do.
     """
 
 
 def digest(*parts: Any) -> str:
-    """sha256 in hex over the canonical JSON of ``parts``: sorted keys, no blanks, UTF-8."""
+    """Return sha256 in hex of the canonical JSON of ``parts``: sorted keys, no blanks, UTF-8."""
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -54,8 +53,9 @@ def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def storable(text: str) -> str:
-    """``text`` as UTF-8 can write it: lone surrogates become U+FFFD, NUL goes (DuckDB and terminals
-    stop at it).
+    """Return ``text`` so that UTF-8 can write it.
+
+    Lone surrogates become U+FFFD. NUL is removed, because DuckDB and terminals stop at it.
     """
     text = text.replace("\0", "")
     if text.isascii():
@@ -63,14 +63,16 @@ def storable(text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        # A pair of surrogates that stands as two is one character; a single one is half of one.
+        # Two surrogates that belong together are one character; a single one is half of one.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
 
 def without_invisible(text: str) -> str:
-    """``text`` without signs that nobody sees: zero-width, direction-changing and control signs but
-    \\n and \\t, fillers.
+    """Return ``text`` without characters that nobody sees.
+
+    These are zero-width, direction-changing and control characters except line feed and tab, and
+    fillers.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -83,8 +85,9 @@ def without_invisible(text: str) -> str:
 
 
 def look_alike(text: str) -> str:
-    """What two names that look the same have in common: NFKC, no case, alphabet, blanks or
-    invisible signs.
+    """Return what names that look the same have in common.
+
+    Case, alphabet, blanks and invisible characters are ignored, and forms are those of NFKC.
     """
     if text.isascii() and text.isprintable():
         return "".join(text.lower().split())
@@ -94,8 +97,9 @@ def look_alike(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """``text`` for a terminal: control and direction-changing signs escaped, line breaks and tabs
-    kept.
+    """Return ``text`` for a terminal, with control and direction-changing characters escaped.
+
+    They could recolour the screen or show another text. Line breaks and tabs are kept.
     """
     return "".join(
         c
@@ -106,36 +110,34 @@ def printable(text: str) -> str:
 
 
 def file_name(title: str, ending: str) -> str:
-    """A file name of at most 60 signs for any title: letters and digits of it, a hash, the ending
-    (with its dot).
+    """Return a file name for any title: its letters and digits, a hash, and the ending.
+
+    It has at most 60 characters. ``ending`` has its dot.
     """
-    words = re.sub(
-        r"[^a-z0-9]+",
-        "-",
-        unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower(),
-    )
+    ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+    words = re.sub(r"[^a-z0-9]+", "-", ascii_title.lower())
     return f"{words.strip('-')[:40].strip('-') or 'run'}-{digest(title)[:8]}{ending}"
 
 
 def shorten(text: str, most: int = 60) -> str:
-    """``text`` in messages: one line, at most ``most`` signs."""
+    """Return ``text`` for a message: one line of at most ``most`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
-    """``1 item``, ``2,000 items``."""
+    """Return “1 item” or “2,000 items”."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def counted(sentence: str) -> str:
-    """A sentence with “1 call” for “1 calls”."""
+    """Return a sentence with “1 call” for “1 calls”."""
     nouns = "item|group|judgment|instruction|unit|call|order"
     return re.sub(rf"\b1 ((?:independent )?(?:{nouns}))s\b", r"1 \1", sentence)
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the unit one would say them in: ``40 s``, ``4 min``, ``2.5 h``."""
+    """Return seconds in the unit that people use: “40 s”, “4 min”, “2.5 h”."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"

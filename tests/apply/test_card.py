@@ -264,7 +264,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
         "too long|takes|seconds",
     ),
     "deep": ("[" * 100_000, "64 levels"),
-    "twice": ('{"format": 1, "format": 1}', "stands twice"),
+    "twice": ('{"format": 1, "format": 1}', "appears twice"),
     "no number": ('{"format": NaN}', "NaN"),
     "large": (" " * 2_000_001, "at most 2,000,000 bytes"),
     "half": ("[1", "not JSON"),

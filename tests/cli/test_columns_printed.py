@@ -49,7 +49,7 @@ def test_plan_names_scores_that_a_rubric_lacks(
     study = folder / "study.toml"
     study.write_text(study.read_text().replace("rubric.yaml", "rubric.txt"))
     _, out, _ = command(capsys, "plan", str(study))
-    assert "“Help” has the scores 1, 3 and 5, but not 2 and 4: no answer can get them." in out
+    assert "“Help” has the scores 1, 3 and 5, so no answer can get 2 and 4." in out
     (folder / "rubric.txt").write_text("Help\n4-5: yes\n1: no\n")
     code, _, err = command(capsys, "plan", str(study))
     assert code == 1

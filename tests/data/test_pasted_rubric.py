@@ -47,7 +47,7 @@ def test_a_numbered_heading_is_no_score() -> None:
         )
     ]
     assert rubric_notes(rubric_of_text(text)) == [
-        "“Clarity (0–5)” has the scores 0, 3 and 5, but not 1, 2 and 4: no answer can get them."
+        "“Clarity (0–5)” has the scores 0, 3 and 5, so no answer can get 1, 2 and 4."
     ]
 
 
@@ -61,11 +61,11 @@ def test_hyphens_between_score_and_text_are_read() -> None:
 def test_missing_levels_and_descriptions_are_said() -> None:
     text = (FILES / "rubric_missing.txt").read_text("utf-8")
     assert rubric_notes(rubric_of_text(text)) == [
-        "“Helpfulness” has the scores 1, 3 and 5, but not 2 and 4: no answer can get them."
+        "“Helpfulness” has the scores 1, 3 and 5, so no answer can get 2 and 4."
     ]
     file = FILES / "rubric_missing.yaml"
     assert rubric_notes(read_rubric(file)) == [
-        "“Helpfulness” has the scores 1, 2 and 5, but not 3 and 4: no answer can get them.",
+        "“Helpfulness” has the scores 1, 2 and 5, so no answer can get 3 and 4.",
         "“Helpfulness” has no description of the score 2.",
     ]
     bare = read_rubric(b"name: x\noptions: {1: '', 2: ''}\n", "x.yaml")
@@ -103,11 +103,11 @@ def test_levels_alone_are_a_rubric_of_one_criterion(text: str) -> None:
         ('{"1": "a", "1": "b", "2": "c"}', "the key “1” appears twice"),
         (
             "criteria:\n  - name: x\n    options: {1: a, 1: b}",
-            "line 3, column 21.*“1” stands twice",
+            "line 3, column 21.*“1” appears twice",
         ),
         (
             "- {score: 1, description: a, b}\n- {score: 2, description: c}",
-            "option 1: 'b' is not known.*Put a text with a comma or a colon in quotes",
+            "option 1: unknown key 'b'.*Put a text with a comma or a colon in quotes",
         ),
         (
             "name: H\noptions:\n  - {score: 1, description: a: b}\n",

@@ -317,7 +317,7 @@ def test_a_file_is_fetched_once_and_checked(host: Host, monkeypatch: pytest.Monk
     assert fetched(file).read_bytes() == host.content
     other = PublicFile(file.path, "0" * 64)
     for change, words in (
-        ({}, "another file than it was"),
+        ({}, "has changed: sha256"),
         ({"moved": True}, "302"),
         ({"moved": False}, "too much"),
     ):

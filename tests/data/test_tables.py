@@ -287,7 +287,7 @@ def test_devices_pipes_folders_and_large_files_are_never_opened(tmp_path: Path) 
         (tmp_path / "pipe.csv", "a pipe or a device"),
         (tmp_path, "a folder"),
         (tmp_path / "none.csv", "No such file"),
-        (tmp_path / "large.csv", "at most 100 MB"),
+        (tmp_path / "large.csv", "the limit is 100 MB"),
         ("x\0y.csv", "cannot be read"),
         ("x" * 10_000, "cannot be read: File name too long"),
     ):
@@ -402,7 +402,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = write_atomically(tmp_path / "new" / "x.csv", b"one")
     write_atomically(path, b"two")
     assert [child.name for child in path.parent.iterdir()] == ["x.csv"]
-    with pytest.raises(LabError, match="as it was"):
+    with pytest.raises(LabError, match="is unchanged"):
         write_atomically(path / "below", b"three")
     assert path.read_bytes() == b"two"
 

@@ -44,7 +44,7 @@ def test_a_log_of_another_tool_is_unknown(
 ) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(f"{json.dumps(record)}\n{json.dumps(record)}\n")
-    words = f"looks like a log of .*{tool}.*, whose form is not read. These logs are: inspect-ai, "
+    words = f"a log of .*{tool}.*, which the lab cannot read. It can read logs of inspect-ai, "
     with pytest.raises(LabError, match=words):
         rl.read(path)
     (tmp_path / "study.toml").write_text(
