@@ -1,4 +1,4 @@
-"""List the orders in which one item is shown, from options (or criteria), a strategy and a seed."""
+"""Choose the orders in which the options (or criteria) of an item are shown."""
 
 import hashlib
 import itertools
