@@ -156,37 +156,35 @@ def _asked_in(answers: Answers, orders: set[tuple[int, ...]]) -> Answers:
 
 
 def _by_unit(table: Cells, contrasts: Sequence[str], units: int) -> dict[str, Floats]:
-    """Of each unit, (units, k), the mean over its items, NaN where none is known: level, lean,
-    contrast, noise.
+    """Return level, lean, contrast and noise of each unit, (units, k) each.
+
+    A unit's number is the mean over its items, NaN where none is known.
     """
     several = (table.count > 1).astype(np.float64)
+    contrast = np.zeros((table.items, len(contrasts)))
     with np.errstate(invalid="ignore", divide="ignore"):
-        slopes = [
-            table.by_item(table.contrasts[name] * table.score)
-            / table.by_item(table.contrasts[name] ** 2)
-            for name in contrasts
-        ]
+        for column, name in enumerate(contrasts):
+            direction = table.contrasts[name]
+            slope = table.by_item(direction * table.score) / table.by_item(direction**2)
+            contrast[:, column] = 2 * slope
         noise = table.by_item((1 - table.same) * several) / table.by_item(several)
-    items = {
+    by_item = {
         "level": (table.by_item(table.score) / table.orders)[:, None],
         "lean": table.lean,
-        "contrast": np.stack([2 * slope for slope in slopes], axis=1)
-        if slopes
-        else np.zeros((table.items, 0)),
+        "contrast": contrast,
         "noise": noise[:, None],
     }
-    out = {}
-    for name, part in items.items():
-        known = np.isfinite(part)
+    by_unit = {}
+    for name, values in by_item.items():
+        known = np.isfinite(values)
+        total = sum_by(table.unit, np.where(known, values, 0.0), units)
         with np.errstate(invalid="ignore", divide="ignore"):
-            out[name] = sum_by(table.unit, np.where(known, part, 0.0), units) / sum_by(
-                table.unit, known * 1.0, units
-            )
-    return out
+            by_unit[name] = total / sum_by(table.unit, known * 1.0, units)
+    return by_unit
 
 
 def _estimate(moved: Floats, reach: float, names: np.ndarray) -> Estimate:
-    """The mean change over units, (units,) each."""
+    """Return the mean change over units; ``moved``, ``names``: (units,)."""
     return mean_over(
         moved,
         np.arange(len(moved)),

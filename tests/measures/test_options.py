@@ -335,7 +335,7 @@ def test_each_caution_where_it_is_due(kind: str, table) -> None:
 def test_cautions_hold_their_numbers() -> None:
     (caution,) = findings(options(PLAIN, ORDERS, instruction=SHARED)).cautions
     assert (caution.condition, dict(caution.of)) == (0, {"items": 4, "texts": 1})
-    assert "4 items share 1 instructions" in caution.sentence
+    assert "4 items share 1 prompts" in caution.sentence
 
 
 def test_parsed_shares_and_score_shares() -> None:

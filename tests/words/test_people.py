@@ -342,10 +342,10 @@ def test_r_is_said_where_people_rated() -> None:
 
 def test_reasons_and_unfinished_runs() -> None:
     few = remedies(findings(judged(1.0, items=12)))
-    assert "(too few independent groups" in few.line
+    assert "(too few independent answers" in few.line
     assert "this run has 12" in few.questions[2].sentence
     once = remedies(findings(judged(1.0, repeats=1)))
-    assert "No order was asked twice" in once.questions[0].sentence
+    assert "No order was repeated" in once.questions[0].sentence
     early = remedies(findings(replace(judged(1.0), state="paused")))
     assert (early.headline, early.questions) == ("How many calls are needed, so far", ())
     assert (
