@@ -164,15 +164,26 @@ def _parts(pair: Pair, measures: tuple[str, ...], against: Any) -> list[Part]:
     return [Part(contrast([a], [b], against)[0], a, b) for a, b in known if a.measure in kept]
 
 
-def _difference(pair: Pair, question: str, parts: list[Part], level: float) -> Row:
-    """Return the row of a question, about the number that surely differs, else may differ most.
+@dataclass(frozen=True)
+class _Furthest:
+    """The number of a question that surely differs, else the one that may differ most.
 
-    It has its word, or the reason why it has none.
+    ``inside``: its own 95% interval. ``band``: its interval for all numbers of all questions at
+    once. ``away``: whether any number's band leaves out 0. ``most``: the size that any of the
+    question's numbers may have.
     """
-    points = parts[0].row.about.unit == "points"
-    limit = _limit(pair, question, points=points)
+
+    part: Part
+    inside: Interval
+    band: Interval
+    away: bool
+    most: float
+
+
+def _furthest(parts: Sequence[Part], reach: float, level: float) -> _Furthest:
+    """Return the number that a question's row is about; ``level``: of the bands."""
     ruled = [
-        replace(row.estimate, rule=Reach(_reach(pair, question, parts), _moves(row)))
+        replace(row.estimate, rule=Reach(reach, row.value + row.estimate.influence))
         for row, *_ in parts
     ]
     bands = [estimate.interval(level) for estimate in ruled]
@@ -181,18 +192,24 @@ def _difference(pair: Pair, question: str, parts: list[Part], level: float) -> R
     away = any(end > 0 for end in beyond)
     sizes = beyond if away else [_size(ends) for ends in inside]
     furthest = max(range(len(parts)), key=lambda k: (sizes[k], abs(parts[k].row.value), -k))
-    row, a, b = parts[furthest]
-
     most = max(map(_size, inside))
     if math.isfinite(most):
         # As in core/verdict.py: at least half of what units that were not met could carry.
-        unmet = 1 - ALPHA ** (1 / max(row.estimate.units, 1))
-        most = max(most, _reach(pair, question, parts) * unmet / 2)
-    why = _why_no_word(pair)
+        unmet = 1 - ALPHA ** (1 / max(parts[furthest].row.estimate.units, 1))
+        most = max(most, reach * unmet / 2)
+    return _Furthest(parts[furthest], inside[furthest], bands[furthest], away, most)
+
+
+def _difference(pair: Pair, question: str, parts: Sequence[Part], level: float) -> Row:
+    """Return the row of a question, with its word or the reason why it has none."""
+    furthest = _furthest(parts, _reach(pair, question, parts), level)
+    row, a, b = furthest.part
+    limit = _limit(pair, question, points=row.about.unit == "points")
+    most, why = furthest.most, _why_no_word(pair)
     verdict: Word | str = ""
     if not why:
-        lacking = _not_shown(pair, question, row) if away else ""
-        verdict = word_of(-most, most, limit, shown=away and not lacking)
+        lacking = _not_shown(pair, question, row) if furthest.away else ""
+        verdict = word_of(-most, most, limit, shown=furthest.away and not lacking)
         if verdict == "undecided":
             why = lacking
     why = why or row.estimate.why or ("" if math.isfinite(most) else "too_few_units")
@@ -204,14 +221,14 @@ def _difference(pair: Pair, question: str, parts: list[Part], level: float) -> R
         "most": most,
         "parts": len(parts),
         "texts": pair.texts,
-        "above_zero": away,
+        "above_zero": furthest.away,
     }
     return replace(
         row,
         topic="difference",
         smallest=limit,
         verdict=verdict,
-        ends=bands[furthest] if verdict == "effect" else inside[furthest],
+        ends=furthest.band if verdict == "effect" else furthest.inside,
         estimate=missing(why) if pair.why else replace(row.estimate, why=why),
         counts=counts,
     )
@@ -233,11 +250,6 @@ def _reach(pair: Pair, question: str, parts: Sequence[Part]) -> float:
     # Shares of one position differ by 1 at most. Advantages, and excesses over noise, are
     # differences of shares themselves: theirs differ by 2.
     return 1.0 if question == "positions" and len(parts) > 1 else 2.0
-
-
-def _moves(row: Row) -> NDArray[Any]:
-    """Return each unit's own number, (units,)."""
-    return np.asarray(row.value + row.estimate.influence)
 
 
 def _size(ends: Interval) -> float:

@@ -66,6 +66,7 @@ def checked_document(checked: Sequence[Checked]) -> list[dict[str, Any]]:
 
 
 def _checked_document(checked: Checked) -> dict[str, Any]:
+    """Return one limit and row as JSON values."""
     row = checked.row
     low, high = row.interval if row else (None, None)
     return {
@@ -104,6 +105,7 @@ def _change_line(condition: Condition, question: str, change: Change) -> str:
 
 
 def _change(condition: Condition, question: str, change: Change) -> str:
+    """Say how much a question changed, which way, with its interval."""
     points = question == "level" or (question == "order" and condition.joint)
     form, unit, scale = (".2f", " points", 1.0) if points else (".0f", " percentage points", 100.0)
     key = "order_points_said" if question == "order" and points else f"{question}_said"

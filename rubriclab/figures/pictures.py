@@ -67,6 +67,7 @@ def main_picture(findings: Findings, subject: Subject, condition: int | None = N
 
 
 def _picture_of_kind(findings: Findings, subject: Subject, code: int) -> Picture | None:
+    """Draw what a kind of list, or a variant, shows first."""
     match subject.kind:
         case "variant":
             return variant_slopes(findings, subject)

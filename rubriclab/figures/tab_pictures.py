@@ -117,6 +117,7 @@ def _plain(rows: Sequence[Row]) -> Row | None:
 
 
 def _winners_forest(findings: Findings, subject: Subject) -> Picture | None:
+    """Draw how often the named winner is chosen, by its position, and in every order."""
     marks = []
     for measure in WINNERS:
         for row in findings.select(measure, condition=subject.condition):

@@ -578,6 +578,7 @@ def _decided(subject: Subject, question: str, verdict: Verdict) -> str:
 
 
 def _equivalent(subject: Subject, question: str, verdict: Verdict) -> str:
+    """Return which sentence says that an effect is smaller than matters."""
     if verdict.above_zero:
         return "small"
     if question == "positions" and subject.criterion:
@@ -588,6 +589,7 @@ def _equivalent(subject: Subject, question: str, verdict: Verdict) -> str:
 
 
 def _position_effect(subject: Subject) -> str:
+    """Return which sentence says what a position gains or loses."""
     if subject.criterion:
         return "each"
     if subject.lead is None:
@@ -598,6 +600,7 @@ def _position_effect(subject: Subject) -> str:
 
 
 def _mean_effect(subject: Subject) -> str:
+    """Return which sentence says how the mean changes: by which contrast, and which way."""
     if subject.variant:
         return _way(subject.shift, "up", "down", "away")
     kind = ""

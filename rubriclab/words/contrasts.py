@@ -89,6 +89,7 @@ def _headline(rows: Sequence[Row]) -> tuple[str, str]:
 
 
 def _headline_of_effect(question: str, row: Row) -> str:
+    """Return which headline says that a question differs."""
     way = "more" if row.value > 0 else "fewer"
     if question == "single":
         return way

@@ -111,6 +111,7 @@ def _calls(findings: Findings, subject: Subject) -> tuple[str, str]:
 
 
 def _headline(advice: Advice, needed: Row) -> str:
+    """Return which headline says the advice."""
     if advice.one_will_do:
         single = math.isfinite(needed.value) and needed.value <= 1
         return "one_call" if single else "one_order"
