@@ -355,9 +355,9 @@ class Arm:
         kept = slice(None) if bool(seen.all()) else np.flatnonzero(seen)
         item, order = self.item[kept], self.order[kept]
         if self.items * len(self.shown) <= 4 * len(self.item):
-            shows = (self.shown[:, None, :] == np.arange(self.listed)[:, None]).reshape(
-                len(self.shown), -1
-            )
+            at_position = self.shown[:, None, :] == np.arange(self.listed)[:, None]
+            # The width is spelled out: of a run without calls there is no order to tell it by.
+            shows = at_position.reshape(len(self.shown), self.listed * self.positions)
             orders = crossed(item, self.items, order, len(self.shown))
             table = (orders @ shows.astype(np.float64)).reshape(-1, self.listed, self.positions)
             return np.asarray(table, dtype=np.float64)

@@ -170,6 +170,13 @@ def _composed(subject: Subject, cautions: tuple[str, ...]) -> Answer:
         about=subject.about,
     )
     if not subject.calls:
+        if not subject.asked:
+            return replace(
+                seen,
+                headline=_say(subject, "no_reply"),
+                line=_say(subject, "no_reply_line", planned=count(subject.planned, "call")),
+                cautions=(),  # they would count what was parsed of nothing
+            )
         replies = count(subject.asked, "reply", "replies")
         line = _say(subject, "nothing_line", replies=replies)
         return replace(seen, headline=_say(subject, "nothing"), line=line)

@@ -127,3 +127,30 @@ def test_a_full_disk_at_the_end_exits_with_3_and_can_be_repeated(
     assert run_command(["run", str(study), "--store", str(path)]) == 0
     with Store.open(path) as store:
         assert [info.state for info in store.runs()] == ["finished"]
+
+
+def test_a_run_without_a_reply_has_results_that_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(
+        """name = "no server"
+[[data]]
+sample = true
+take = 4
+[[judges]]
+name = "gone"
+kind = "openai"
+model = "x"
+base_urls = ["http://127.0.0.1:9/v1"]
+""",
+        "utf-8",
+    )
+    store = str(tmp_path / "lab.duckdb")
+    assert run_command(["run", str(study), "--store", store]) == 3
+    capsys.readouterr()
+    # 4 answers, 10 balanced orders of five options, each asked twice.
+    assert run_command(["results", "no server", "--store", store]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("gone has not replied yet\n0 of 80 calls are done.")
+    assert run_command(["results", "no server", "--json", "--topic", "all", "--store", store]) == 0
