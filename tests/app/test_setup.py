@@ -688,7 +688,7 @@ def test_other_changes_make_a_study_of_their_own(lab: Lab, change: str) -> None:
 
 def test_a_run_that_cannot_be_asked_again_says_why(lab: Lab) -> None:
     app = lab("setup", again="nothing")
-    assert "no run" in app.error[0].value.replace("\\", "")
+    assert "No run is called “nothing”" in app.error[0].value.replace("\\", "")
     app = confirmed(lab("setup"))
     app.query_params["again"] = state.recorded()  # of the store that came with the lab
     assert "Nothing to run yet" in texts(healthy(go(app, "setup")))

@@ -73,9 +73,9 @@ def test_a_run_behind_a_socks_proxy_stops_with_the_reason(
 @pytest.mark.parametrize("score", ["010", "1:30", "1_000", "0x10", "yes", "0b11", "08", "Off"])
 def test_scores_that_yaml_changes_are_refused_with_their_value(score: str) -> None:
     text = f"name: Tone\noptions:\n  - score: {score}\n    description: kind\n"
-    with pytest.raises(LabError, match=rf"line 3.*“{score}” is taken for another value"):
+    with pytest.raises(LabError, match=rf"line 3.*“{score}” is another value in YAML"):
         yaml_value(text, "x.yaml")
-    with pytest.raises(LabError, match=f"“{score}” is taken for another value"):
+    with pytest.raises(LabError, match=f"“{score}” is another value in YAML"):
         yaml_value(f"name: Tone\noptions: {{{score}: kind, 2: rude}}\n", "x.yaml")
     # As a text, in quotes, it is what it says.
     quoted = text.replace("score: " + score, "score: 1").replace("kind", f'"{score}"')

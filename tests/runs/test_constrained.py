@@ -167,7 +167,9 @@ def test_a_server_that_refuses_part_of_it_is_asked_otherwise_and_that_is_said(st
     )
     assert set(store.calls(end.run)["note"]) == {f"{LOWERED} to 2,048"}
     found = findings_of(store, end.run)
-    assert "In 40 calls the longest answer was shorter than the study says" in sentences(found)
+    assert "In 40 calls the longest reply was shorter than max_tokens of the study" in sentences(
+        found
+    )
 
 
 def test_pairs_are_possible_where_a_server_refuses_system_messages(
