@@ -1,11 +1,14 @@
-"""Write reference answers for each score: one judge writes, another one reviews.
+"""Draw the part of Set up in which one judge writes reference answers and another reviews them.
 
-The accepted answers become the study's first data set. A job goes on while nobody looks, and the
-store keeps every attempt.
+``runs/write_references.py`` does the work. Here are its form, its progress, and the buttons for the
+answers that were accepted, which can become the study's first data set. A job belongs to the
+server, not to a visitor's page: it goes on when the page is closed, and the store keeps every
+attempt.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +33,7 @@ def _jobs() -> dict[str, ReferenceJob]:
 
 
 def body(held: Draft) -> None:
-    """Draw who writes and who reviews, the job's progress, and the way to use its answers."""
+    """Draw the form, and below it the job's progress or its result."""
     from rubriclab.runs.write_references import ReferenceJob
 
     st.caption(
@@ -38,42 +41,47 @@ def body(held: Draft) -> None:
         "which score was meant. Answers on which they agree are kept. You can then vary "
         "“Reference answer shown”. These calls are made at once, before the launch."
     )
-    judges = ["", *(judge.name for judge in held.study.judges)]
-    # Without a choice, the first judge writes and the last one reviews.
-    shown: dict[str, dict[str, Any]] = {
-        "writer": {
-            "options": judges,
-            "format_func": lambda name: shorten(name, 40) or "the first judge",
-        },
-        "reviewer": {
-            "options": judges,
-            "format_func": lambda name: shorten(name, 40) or "the last judge",
-        },
-    }
-    fields = {
-        name: about | shown.get(name, {}) for name, about in SETUP["references"]["fields"].items()
-    }
     part = held.study.references
-    held.change(references=changed(part, **form(part, fields, columns=2, key="orders")))
-    job = ReferenceJob(state.store(), held.checked(), held.dataset(), held.rubric())
-    going = _jobs().get(job.id, job)
-    now = going.snapshot()
+    values = form(part, _fields(held), columns=2, key="orders")
+    held.change(references=changed(part, **values))
+    new_job = ReferenceJob(state.store(), held.checked(), held.dataset(), held.rubric())
+    # The id is a hash of all that decides what is written, so this finds a job of the same form
+    # that another page, or this one before a reload, has started.
+    job = _jobs().get(new_job.id, new_job)
+    now = job.snapshot()
     if now.state == "running":
-        _progress(going)
+        _progress(job)
         return
     if now.attempts:
-        _result(held, going)
+        _result(held, job)
     if now.done < now.planned:
         label = f"Write {count(now.planned - now.done, 'answer')}"
         if st.button(label, icon=":material/edit:", key="references-go"):
             with faults():
-                _jobs()[job.id] = job.start()
+                # A job runs only once. The new one goes on where an ended one stopped.
+                _jobs()[new_job.id] = new_job.start()
                 st.rerun()
+
+
+def _fields(held: Draft) -> dict[str, dict[str, Any]]:
+    """Return the fields of the form. The study's judges are the choices for writer and reviewer."""
+    fields = {name: dict(about) for name, about in SETUP["references"]["fields"].items()}
+    # The empty choice stands first and is the default: ReferenceJob takes the first judge as the
+    # writer, and the last one as the reviewer.
+    judges = ["", *(judge.name for judge in held.study.judges)]
+    for role, default in (("writer", "the first judge"), ("reviewer", "the last judge")):
+        fields[role]["options"] = judges
+        fields[role]["format_func"] = partial(_name_or, default)
+    return fields
+
+
+def _name_or(default: str, name: str) -> str:
+    return shorten(name, 40) or default
 
 
 @st.fragment(run_every=1.0)
 def _progress(job: ReferenceJob) -> None:
-    """Draw the progress of a job, until it ends."""
+    """Draw the progress of a job every second. When it ends, draw the whole page again."""
     now = job.snapshot()
     if now.state != "running":
         st.rerun()
@@ -87,7 +95,7 @@ def _progress(job: ReferenceJob) -> None:
 
 
 def _result(held: Draft, job: ReferenceJob) -> None:
-    """Say what became of a job, and offer its answers as the study's data."""
+    """Draw how many answers were accepted, and buttons to use them as data or to save them."""
     from rubriclab.runs.write_references import items_csv
 
     outcome = job.document()
@@ -99,18 +107,18 @@ def _result(held: Draft, job: ReferenceJob) -> None:
         st.caption(safe(note, 300))
     if not outcome["accepted"]:
         return
-    content, before = items_csv(job.result()), held.study.data[0]
-    name = file_name(
-        f"{before.name or PurePath(before.file).stem or before.published or 'sample'} references",
-        ".csv",
-    )
+    content = items_csv(job.result())
+    data = held.study.data[0]
+    data_name = data.name or PurePath(data.file).stem or data.published or "sample"
+    name = file_name(f"{data_name} references", ".csv")
     with st.container(horizontal=True):
         if st.button(
             "Use these answers", icon=":material/check:", type="primary", key="references-use"
         ):
             held.uploads.tables[name] = read_table(content, name)
             held.uploads.version += 1
-            held.set_data(0, DataPart(file=name, name=before.name, rubric=before.rubric))
+            held.set_data(0, DataPart(file=name, name=data.name, rubric=data.rubric))
+            # The widgets of both parts were drawn for the old data. They start again.
             forget("data-", "orders-")
             announce("The data now have reference answers. Choose their scores under Vary.")
             st.rerun()

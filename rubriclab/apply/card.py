@@ -1,8 +1,10 @@
 """Make a judge card from a finished run, and read one back.
 
-A card says how one judge is asked, in which orders, and how far its score then lies from the mean
-over all orders. It promises only what the run measured, so most of this file says what it cannot
-promise and why. A card holds no key and no address.
+A card is a JSON file with which a pipeline uses the judge exactly as the run measured it. It says
+how the judge is asked, in which orders, and the expected error: how far its score then lies from
+the mean over all orders. It promises only what the run measured, so most of this file refuses what
+a card cannot promise. A card holds no key and no address. Cards that people have keep their
+meaning: a changed card needs a new FORMAT.
 """
 
 import math
@@ -34,17 +36,19 @@ from rubriclab.study.parts import PlanPart
 from rubriclab.study.plan import Plan, plan
 
 FORMAT = 1
+"""The version of a card's structure. A card of a later one is refused."""
 PROTOCOLS = (ONE_ORDER, AVERAGE)
+"""The methods that a card can promise."""
 REFUSED = {
     BEST: "it was chosen on these very answers, so its error on other answers is not known",
     CORRECTED: "it needs token probabilities, which not every client returns",
     FORMS: "the prompts were compared with each other, not with the mean over all orders",
 }
-"""Methods of What helps that no card promises, and why."""
+"""The other methods that the lab compares (see What helps), with why no card can promise them."""
 AXES = ("options", "criteria")
-"""What a card can reorder: calls that score one answer."""
+"""Lists that a card can reorder. Calls with another list score several answers, or none."""
 MAX_CARD = 2_000_000
-"""Bytes of a card's file. One with a long rubric and 100 orders has some 100,000."""
+"""Max bytes of a card's file. A card with a long rubric and 100 orders has about 100,000."""
 
 
 # ---- making a card
@@ -105,7 +109,10 @@ def card_of(
 def _checked_request(
     findings: Findings, asked: Plan | None, protocol: str, margin: float | None
 ) -> Plan:
-    """Return the run's plan. Raises LabError for a run or a wish that no card can be made of."""
+    """Return the run's plan.
+
+    Raises LabError if no card can be made of the run, or none with this protocol and margin.
+    """
     name = findings.judgments.table.name
     if asked is None:
         raise LabError(
@@ -131,7 +138,11 @@ def _checked_request(
 
 
 def _arms(findings: Findings, asked: Plan, judge: str) -> list[Arm]:
-    """Return the arms of the judge, all orders of one setting; the one with most orders first."""
+    """Return the judge's arms (conditions) with fixed orders, the one with most orders first.
+
+    Raises LabError unless all of the judge's arms have the same setting: they may differ only in
+    the ordering strategy. A card is about one setting.
+    """
     names = list(dict.fromkeys(condition.judge for condition in findings.conditions))
     if judge not in names and (judge or len(names) > 1):
         raise LabError(
@@ -175,8 +186,8 @@ def _settings_of(asked: Plan, judge: str) -> JudgeSettings:
 def _verdicts(findings: Findings, widest: Arm) -> dict[str, Row]:
     """Return the verdicts about the judge's setting, by measure.
 
-    Raises LabError if unparsed replies may go with the order: the distance was measured without
-    them.
+    Raises LabError if the replies that could not be parsed may depend on the order. The expected
+    error is computed without them, so it could be too small.
     """
     setting = widest.condition.setting
     verdicts = {
@@ -201,14 +212,15 @@ def _number_of_orders(
 ) -> int:
     """Return how many orders the card asks.
 
-    Raises LabError if these do not keep within the margin.
+    ``promises``: the expected error by the number of orders, ascending from 1. Raises LabError if
+    the upper end of that error's interval is above the margin.
     """
     most = len(promises)
     if protocol == ONE_ORDER:
         number = 1
     elif margin is not None:
-        near = [number for number, promise in promises.items() if promise.high <= margin]
-        number = near[0] if near else most
+        enough = [number for number, promise in promises.items() if promise.high <= margin]
+        number = enough[0] if enough else most
     elif protocol == AVERAGE:
         number = most
     else:
@@ -227,9 +239,10 @@ def _number_of_orders(
 def _study_of_card(
     asked: Plan, part: PlanPart, name: str, widest: Arm, orders: Sequence[Sequence[Any]]
 ) -> Study:
-    """Return the study that asks as the card does: one judge, one rubric, these orders.
+    """Return the study whose calls the card makes: one judge, one rubric, these orders.
 
-    Addresses, keys and files are left out: the pipeline brings its own client.
+    Addresses, keys and files are left out, because the pipeline has its own. The data are the
+    sample only because a study needs some: the pipeline scores its own answers.
     """
     about = widest.condition
     design = asked.study.design.model_dump(
@@ -252,7 +265,7 @@ def _study_of_card(
 
 
 def _bias(row: Row) -> dict[str, Any]:
-    """Return what the run found about one question. Numbers that are not known are null."""
+    """Return a verdict as JSON values. Numbers that are not known are null."""
     low, high = row.interval
     numbers = {"value": row.value, "low": low, "high": high}
     known = {name: number if math.isfinite(number) else None for name, number in numbers.items()}
@@ -260,16 +273,18 @@ def _bias(row: Row) -> dict[str, Any]:
 
 
 def _same_requests(asked: Plan, judge: str, study: Study) -> None:
-    """Raise LabError if the card would send what the run did not.
+    """Raise LabError if the card would send a request that the run did not send.
 
-    Its calls about the first answer are compared with all of the run's about that answer.
+    Only the calls about the first answer are compared. Requests about other answers have the same
+    form, with other texts in it.
     """
     calls = asked.calls(judge)
     first = next(calls)
     number, row = asked.origins[first.items[0]]
     dataset, rubric = asked.sources[number]
-    about = takewhile(lambda call: asked.origins[call.items[0]] == (number, row), calls)
-    sent = [request_body(study.judges[0], call) for call in (first, *about)]
+    # A plan's calls about one answer follow each other.
+    others = takewhile(lambda call: asked.origins[call.items[0]] == (number, row), calls)
+    sent = [request_body(study.judges[0], call) for call in (first, *others)]
     card = plan(study, DataSet(dataset.name, (dataset.items[row],), dataset.id), rubric)
     if any(request_body(study.judges[0], call) not in sent for call in card.calls()):
         raise LabError(
@@ -282,7 +297,10 @@ def _same_requests(asked: Plan, judge: str, study: Study) -> None:
 
 
 class Promise(Part):
-    """How far a score lies from the mean over all orders, in points. See ``ExpectedError``."""
+    """The expected error in a card's file, in points. Its fields are those of ``ExpectedError``.
+
+    one_order: the same for a score from one order, to compare with.
+    """
 
     distance: float = Field(ge=0, allow_inf_nan=False)
     low: float = Field(ge=0, allow_inf_nan=False)
@@ -295,7 +313,15 @@ class Promise(Part):
 
 
 class CardFile(Part):
-    """What a card's file holds. ``study`` names no file, address or key."""
+    """The content of a card's file.
+
+    run: the run's id, name and the versions it was made with.
+    simulated: the judge was a simulation, so the card is only an exercise.
+    study: what the card asks. It names no file, address or key.
+    protocol: the method's name, its orders and the number of calls for a score.
+    bias: the run's verdicts by question, for information.
+    sha256: the hash of all other fields.
+    """
 
     format: int
     rules: int
@@ -311,8 +337,8 @@ class CardFile(Part):
 def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], Study]:
     """Return (the card as JSON values, its study) from its file or its values.
 
-    Raises LabError for what is not a card, of a later format, changed since it was made, made under
-    other rules of verdicts, or names anything outside itself.
+    Raises LabError if it is not a card, has a later format, was changed after it was made, was made
+    under other rules for verdicts, or names anything outside itself.
     """
     card: Any = dict(source) if isinstance(source, Mapping) else _read_file(user_path(source))
     if not isinstance(card, dict) or not isinstance(card.get("format"), int) or "study" not in card:
@@ -335,6 +361,7 @@ def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], S
 
 
 def _read_file(path: Path) -> Any:
+    """Return the JSON value of a file. Raises LabError if it cannot be read or is too large."""
     try:
         small = path.is_file() and path.stat().st_size <= MAX_CARD
         text = path.read_text("utf-8") if small else None
@@ -350,9 +377,9 @@ def _read_file(path: Path) -> Any:
 
 
 def _hash(card: Mapping[str, Any]) -> str:
-    """Return the hash of a card without its own.
+    """Return the hash of a card's fields, without the field ``sha256`` itself.
 
-    It guards against mistakes, not against forgery.
+    It guards against mistakes, not against forgery: whoever changes a card can compute it again.
     """
     try:
         return digest({name: value for name, value in card.items() if name != "sha256"})
@@ -365,26 +392,16 @@ def _hash(card: Mapping[str, Any]) -> str:
 def _refuse_outside(study: Study) -> None:
     """Raise LabError for a card that names anything outside itself.
 
-    A card may come from anybody, and the one who loads it has keys. So it may not say where
-    requests go, which files are read, or which code runs.
+    A card may come from anybody, and whoever loads it has keys. So it may not say where requests
+    go, which files are read, or which code runs.
     """
-    judge, part, strategies = study.judges[0], study.rubric, study.design.strategies
-    outside = (
-        judge.base_urls
-        or judge.key_env
-        or judge.ca_file
-        or part is None
-        or part.file
-        or study.rubrics
-    )
-    single = len(study.judges) == len(study.data) == len(strategies) == 1 and strategies[0].orders
-    if (
-        outside
-        or not single
-        or judge.about.runs_code
-        or not study.data[0].sample
-        or study.design.vary.factors()
-    ):
+    judge, rubric, strategies = study.judges[0], study.rubric, study.design.strategies
+    names_address_or_key = judge.base_urls or judge.key_env or judge.ca_file
+    names_file = rubric is None or rubric.file or study.rubrics or not study.data[0].sample
+    one_of_each = len(study.judges) == len(study.data) == len(strategies) == 1
+    # Variants would add calls that the promise is not about.
+    fixed_calls = one_of_each and strategies[0].orders and not study.design.vary.factors()
+    if names_address_or_key or names_file or judge.about.runs_code or not fixed_calls:
         raise LabError(
             "The card names a file, an address, a key or code, or several judges. A card of the "
             "lab names one judge, its rubric and its orders only. Export it again."

@@ -1,4 +1,11 @@
-"""Decide whether a run passes: the command ``gate``, for limits and for drift between two runs."""
+"""Pass or fail a run in continuous integration: the command ``gate``.
+
+It checks limits on the intervals of measures, or whether a judge has changed since an earlier run.
+With --derive it prints limits for later runs. ``core/operations.py`` decides what passes, and
+``exports/gate_lines.py`` phrases it. This file reads the options and picks the exit code, which
+other people's pipelines rely on. (The permutation test, ``gate`` in JSON, has nothing to do with
+it.)
+"""
 
 from __future__ import annotations
 
@@ -81,7 +88,7 @@ def gate(
 
     limits = [limit_of(text) for text in limit or ()]
     checks_something = bool(limits) or against is not None
-    if checks_something == derive:
+    if checks_something == derive:  # both wishes at once, or none
         raise LabError(
             "Give limits (for example --limit favours_positions=0.1), an earlier run (--against "
             "RUN), or --derive."
@@ -97,7 +104,7 @@ def gate(
 
 @contextmanager
 def _run_to_check(target: str, store: Path | None) -> Iterator[Run]:
-    """Open the run that the target names. A study is run first, as far as it has not been."""
+    """Open the run that the target names. If it names a study, ask the missing calls first."""
     from rubriclab.api import run as run_study
     from rubriclab.data.sample import presets
 
@@ -113,7 +120,10 @@ def _run_to_check(target: str, store: Path | None) -> Iterator[Run]:
 
 
 def _derived(findings: Findings, judge: str, *, json: bool) -> Outcome:
-    """Print limits for one judge of the run, or for each."""
+    """Return the limits that the run supports, for one judge or for each.
+
+    As text, also those that no later run could fail (with the reason); as JSON, only the others.
+    """
     from rubriclab.core.operations import derived, known_judge
     from rubriclab.exports.gate_lines import WORDS, derived_line
     from rubriclab.words.phrases import say
@@ -145,7 +155,10 @@ def _derived(findings: Findings, judge: str, *, json: bool) -> Outcome:
 
 
 class Case(NamedTuple):
-    """One thing that the gate checked: a limit on a row, or the drift of a judge."""
+    """One thing that the CI gate checked: a limit on a row, or the drift of a judge.
+
+    ``word``: passes, fails or unknown. ``line``: the text that says so, with the numbers.
+    """
 
     name: str
     word: Word
@@ -161,7 +174,7 @@ def _checked(
     junit: Path | None,
     json: bool,
 ) -> Outcome:
-    """Check a run against its limits and against an earlier run."""
+    """Check a run's limits, and compare it with an earlier run. The worst case decides."""
     from rubriclab.core.operations import check, drifts, worst
     from rubriclab.data.safe_files import write_atomically
     from rubriclab.exports import gate_lines
@@ -190,7 +203,7 @@ def _checked(
 def _cases(
     findings: Findings, checked: list[Checked], changed: list[tuple[Condition, Drift]]
 ) -> list[Case]:
-    """Return everything that was checked, limits first."""
+    """Return everything that was checked, limits first, each with its name and its text."""
     from rubriclab.exports import gate_lines
 
     cases = []

@@ -1,7 +1,9 @@
 """Fetch a published data set, or read the user's own copy, as items and a rubric.
 
-None of these data come with the lab. A file whose sha256 is known is fetched from a fixed commit
-into the cache folder and checked. Any other file is the user's own, and its columns are checked.
+None of these data come with the lab. ``published/sources.toml`` in the package's data lists them;
+a new data set is a table there and a function in ``published_readers.py``, not a change here. A
+file whose sha256 is listed is fetched from a fixed commit into the cache folder, and its hash is
+checked. Any other file has to be given by the user, and its reader checks the columns.
 """
 
 import hashlib
@@ -28,18 +30,23 @@ from rubriclab.model.text import LabError, shorten
 
 HOST = "https://raw.githubusercontent.com"
 MAX_FETCHED = 20 * MB
-"""Bytes of one file: room for the largest that ``sources.toml`` names."""
+"""Max bytes of one file: enough for the largest that ``sources.toml`` lists."""
 CONNECT_SECONDS = 10.0
+"""Max seconds to wait for a connection, or for the next bytes."""
 FETCH_SECONDS = 120.0
-"""Time for a whole file, so that a server that sends byte by byte cannot hold the lab up."""
+"""Max seconds for a whole file, so that a server that sends byte by byte cannot hold the lab up."""
 CHUNK = 1 << 16
-"""Bytes that are read at once."""
+"""Max bytes that are read at once, so that progress is shown and both limits are checked often."""
 
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A file at ``owner/repository/commit/path``, of ``size`` bytes; without their ``sha256`` it is
-    not fetched.
+    """A file of a published data set on GitHub.
+
+    path: owner/repository/commit/path, below HOST.
+    sha256: the hash of its content. A file without one is not fetched: the user has to give it.
+    name: what it is called here; empty for the last part of ``path``.
+    size: bytes.
     """
 
     path: str
@@ -53,21 +60,23 @@ class PublicFile:
 
     @property
     def cached(self) -> Path:
-        """Where it lies in the cache folder once it was fetched."""
+        """The path in the cache folder that the fetched file has, or would have."""
         return cache_folder() / f"{self.sha256[:12]}-{self.title}"
 
     def here(self) -> bool:
-        """Whether it was fetched, and is as it was."""
-        return (
-            self.cached.is_file()
-            and hashlib.sha256(self.cached.read_bytes()).hexdigest() == self.sha256
-        )
+        """Return whether the file is in the cache folder, with the content that was published."""
+        if not self.cached.is_file():
+            return False
+        return hashlib.sha256(self.cached.read_bytes()).hexdigest() == self.sha256
 
 
 @dataclass(frozen=True)
 class Published:
-    """One data set. ``reader``: a function of ``published_readers``; ``rubric``: its file in
-    ``data/published``, in the project's own words; empty: the data bring one.
+    """One data set: a table of ``sources.toml``.
+
+    about: where its files come from and what they hold, in sentences for the user.
+    reader: the key in READERS of the function that makes items of its files.
+    rubric: the name of a rubric file beside ``sources.toml``; empty if the data bring their own.
     """
 
     title: str
@@ -80,25 +89,26 @@ class Published:
 
 @lru_cache(maxsize=1)
 def sources() -> Mapping[str, Published]:
-    """Every published data set that is known, by the name a study file gives it:
-    ``data/published/sources.toml``.
-    """
-    known = tomllib.loads(data_path("published/sources.toml").read_text("utf-8"))
-    return {
-        name: Published(**{**body, "files": tuple(PublicFile(**file) for file in body["files"])})
-        for name, body in known.items()
-    }
+    """Return all published data sets that the lab knows, by the name that a study file uses."""
+    tables = tomllib.loads(data_path("published/sources.toml").read_text("utf-8"))
+    known = {}
+    for name, table in tables.items():
+        files = tuple(PublicFile(**file) for file in table.pop("files"))
+        known[name] = Published(**table, files=files)
+    return known
 
 
 def published(
     name: str, files: Sequence[Path | Table] = (), gold: tuple[str, ...] = ()
 ) -> tuple[DataSet, Rubric]:
-    """The items and the rubric of a published data set; ``files``: the user's own copies, in any
-    order.
+    """Return the items and the rubric of a published data set.
 
-    ``gold``: columns of another model's scores to take where no person rated. Raises LabError for
-    an unknown name, for a file that cannot be had (saying where it comes from), and for one of
-    another form.
+    Args:
+        files: the user's own copies, in any order. Without them, the files are fetched.
+        gold: columns with another model's scores, which replace human scores where there are none.
+
+    Raises LabError if the name is unknown, if a file cannot be fetched, or if a file does not have
+    the columns that its reader needs. The message says where the files come from.
     """
     known = sources()
     if name not in known:
@@ -106,22 +116,25 @@ def published(
             f"Unknown published data set “{shorten(name)}”. Use one of {', '.join(known)}."
         )
     about = known[name]
-    missing = [file for file in about.files if not file.sha256]
-    if missing and not files:
+    not_fetched = [file for file in about.files if not file.sha256]
+    if not_fetched and not files:
+        names = ", ".join(repr(file.title) for file in about.files)
         raise LabError(
-            f"{about.title} is not fetched: {missing[0].title} has no known hash. Get "
-            f"{_sources(about)} and name what you "
-            f"have, as files = [{', '.join(repr(file.title) for file in about.files)}]."
+            f"{about.title} is not fetched: {not_fetched[0].title} has no known hash. Download "
+            f"{_addresses(about)} and name the files that you have: files = [{names}]."
         )
     given = files or [fetched(file) for file in about.files]
     tables = [file if isinstance(file, Table) else read_table(file, file.name) for file in given]
     try:
         items, rubric = READERS[about.reader](tables, gold)
     except (LabError, LookupError, TypeError, AttributeError) as fault:
-        form = f"another form than its files have ({type(fault).__name__}: {shorten(str(fault))})."
-        words = str(fault) if isinstance(fault, LabError) else form
+        # A reader takes the published columns for granted, so other files break it anywhere.
+        problem = str(fault)
+        if not isinstance(fault, LabError):
+            kind = type(fault).__name__
+            problem = f"the files differ from the published ones ({kind}: {shorten(problem)})."
         raise LabError(
-            f"{about.title}: {words} Its files: {_sources(about)}. {about.about}"
+            f"{about.title}: {problem} Its files: {_addresses(about)}. {about.about}"
         ) from None
     if rubric is None:
         rubric = own_rubric(data_path(f"published/{about.rubric}.yaml"))
@@ -129,53 +142,59 @@ def published(
     return DataSet(about.title, tuple(items), f"{about.title} as published: {source}"), rubric
 
 
-def _sources(about: Published) -> str:
+def _addresses(about: Published) -> str:
+    """Return the addresses of a data set's files, for a message."""
     return ", ".join(f"{HOST}/{file.path}" for file in about.files)
 
 
 def cache_folder() -> Path:
-    """RUBRICLAB_DATA, else ``rubriclab/data`` in the user's cache folder."""
+    """Return $RUBRICLAB_DATA, or else ``rubriclab/data`` in the user's cache folder."""
     own = os.environ.get("RUBRICLAB_DATA")
-    return Path(
-        own or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "rubriclab", "data")
-    ).expanduser()
+    if own:
+        return Path(own).expanduser()
+    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(caches, "rubriclab", "data").expanduser()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Refuse redirects, so that nothing but HOST is ever asked."""
+
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 def fetched(file: PublicFile, progress: Callable[[int], None] | None = None) -> Path:
-    """The file in the cache folder, fetched where it is not there: only bytes of the right sha256
-    ever have its name.
+    """Return the path of a file in the cache folder. Fetch it if it is not there.
 
-    ``progress``: given how many bytes have come. Raises LabError for a fault of the network, for
-    more than MAX_FETCHED bytes, and for another hash.
+    Content with another sha256 is never written. ``progress`` is called with the number of bytes
+    received so far. Raises LabError for a fault of the network, more than MAX_FETCHED bytes, a
+    server that is too slow, and another hash.
     """
     if file.here():
         return file.cached
-    url, cure = f"{HOST}/{file.path}", 'Try again, or name your own copy, as files = ["…"].'
-    request = urllib.request.Request(
-        url, headers={"User-Agent": "rubriclab", "Accept-Encoding": "identity"}
-    )
-    content, until = b"", time.monotonic() + FETCH_SECONDS
+    url = f"{HOST}/{file.path}"
+    advice = 'Try again, or name your own copy, for example files = ["mine.csv"].'
+    # Without “identity” the server may send compressed bytes, which have another hash.
+    headers = {"User-Agent": "rubriclab", "Accept-Encoding": "identity"}
+    request = urllib.request.Request(url, headers=headers)
+    opener = urllib.request.build_opener(_NoRedirect)
+    content = b""
+    until = time.monotonic() + FETCH_SECONDS
     try:
-        with urllib.request.build_opener(_NoRedirect).open(
-            request, timeout=CONNECT_SECONDS
-        ) as answer:
-            while chunk := answer.read1(CHUNK):
+        with opener.open(request, timeout=CONNECT_SECONDS) as response:
+            while chunk := response.read1(CHUNK):
                 content += chunk
                 if progress is not None:
                     progress(len(content))
                 if len(content) > MAX_FETCHED or time.monotonic() > until:
-                    raise OSError("it sends too much, or too slowly")
+                    raise OSError("the server sends too much, or too slowly")
     except (OSError, http.client.HTTPException, urllib.error.HTTPError) as fault:
-        raise LabError(f"{url} could not be fetched: {shorten(str(fault), 120)}. {cure}") from None
-    known = hashlib.sha256(content).hexdigest()
-    if known != file.sha256:
+        why = shorten(str(fault), 120)
+        raise LabError(f"{url} could not be fetched: {why}. {advice}") from None
+    found = hashlib.sha256(content).hexdigest()
+    if found != file.sha256:
         raise LabError(
-            f"The file at {url} has changed: sha256 {known[:12]}…, expected "
-            f"{file.sha256[:12]}…. {cure}"
+            f"The file at {url} has changed: sha256 {found[:12]}…, expected "
+            f"{file.sha256[:12]}…. {advice}"
         )
     return write_atomically(file.cached, content)

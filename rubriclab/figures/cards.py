@@ -1,6 +1,8 @@
-"""Describe single calls as cards: the list as it was shown, and what was chosen.
+"""Describe single calls as cards: the list that a judge saw, and what it chose.
 
-A pair of cards is one answer under two orders.
+Two cards side by side show one answer in two orders. A card has texts only: pages and the report
+draw it. What a card looks like depends on what its call asked for: one score, several scores, or a
+winner. Each of the three has its function here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,14 +16,17 @@ from rubriclab.model.text import count
 from rubriclab.words.phrases import NBSP, number, order_title
 
 EXAMPLES_TRIED = 200
-"""Calls among which an example is looked for: enough to find a change, few enough for a page."""
+"""How many calls ``example_of`` tries: enough to find a changed score, few enough for a page."""
 
 
 @dataclass(frozen=True)
 class Line:
     """One line of a shown list.
 
-    ``position``: from 1. ``label``: the score or criterion there. ``text``: what is said of it.
+    position: from 1.
+    label: the score, criterion, answer or candidate at this position.
+    text: an option's description, or the score of a criterion or answer.
+    chosen: the judge chose this line.
     """
 
     position: int
@@ -32,9 +37,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Card:
-    """One call.
+    """One call, in texts.
 
-    ``title``: the order shown. ``foot``: the position of the chosen option. ``score``: “Score 4”.
+    call: the call's number in its arm; -1 if it has no reply yet.
+    title: the order, for example “Listed 5 to 1”.
+    foot: the position of the chosen line, or how many lines have a score; may be empty.
+    score: the result, for example “Score 4”, “Mean 3.50” or “Tie”.
     """
 
     call: int
@@ -47,10 +55,14 @@ class Card:
 def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> Card | None:
     """Return the card of one call.
 
-    None where the arm has no such call, or its order shows something else.
+    None if the arm has no such call, or if its order lists something that the arm does not know.
+    ``descriptions``: the text of each option, by its score.
     """
-    rows = np.flatnonzero(arm.call == call)
-    if not len(rows) or bool((arm.shown[arm.order[rows[0]]] < 0).any()):
+    rows = np.flatnonzero(arm.call == call)  # one row for each score that the call asked for
+    if not len(rows):
+        return None
+    unknown = arm.shown[arm.order[rows[0]]] < 0
+    if bool(unknown.any()):
         return None
     if arm.condition.chooses:
         return _chosen(arm, rows[0])
@@ -95,19 +107,22 @@ def blank_card(
 
 
 def change_of(arm: Arm, before: int, after: int) -> tuple[str, bool] | None:
-    """Return (a call's change in another call, in words; whether there is any).
+    """Return (how the result differs between two calls, as a text; whether it differs).
 
-    Of a score, the scores of criteria, or the winner. None where a call was not parsed.
+    The result is a score, the scores of several criteria, or the winner. None if nothing was
+    parsed in both calls.
     """
-    first, second = (np.flatnonzero((arm.call == call) & arm.ok) for call in (before, after))
+    first = np.flatnonzero((arm.call == before) & arm.ok)
+    second = np.flatnonzero((arm.call == after) & arm.ok)
+    # Compare each criterion with itself: the two calls may list them in different orders.
     _, in_first, in_second = np.intersect1d(
         arm.target[arm.item[first]], arm.target[arm.item[second]], return_indices=True
     )
-    given = arm.score if arm.condition.chooses else arm.value
-    points = given[second[in_second]] - given[first[in_first]]
-    changed = int(np.count_nonzero(points))
+    result = arm.score if arm.condition.chooses else arm.value
+    points = result[second[in_second]] - result[first[in_first]]
     if not len(points):
         return None
+    changed = int(np.count_nonzero(points))
     if arm.condition.chooses:
         return "Another winner" if changed else "The same winner", bool(changed)
     if arm.condition.joint:
@@ -117,48 +132,56 @@ def change_of(arm: Arm, before: int, after: int) -> tuple[str, bool] | None:
 
 
 def _scored_together(arm: Arm, rows: np.ndarray[Any, Any]) -> Card:
-    """Return the card of a call that scored several criteria, or several answers by their ids."""
+    """Return the card of a call that scored several criteria, or several answers.
+
+    An answer's line has its item's id as the label.
+    """
     shown = _names_shown(arm, rows[0])
-    target = [arm.names[arm.target[arm.item[row]]] for row in rows]
+    scored = [arm.names[arm.target[arm.item[row]]] for row in rows]
     scores = {
-        name: float(arm.value[row]) for name, row in zip(target, rows, strict=True) if arm.ok[row]
+        name: float(arm.value[row]) for name, row in zip(scored, rows, strict=True) if arm.ok[row]
     }
     labels = {name: str(name) for name in shown}
     title = title_of(arm.condition.reorder, shown)
     if arm.condition.reorder == "responses":
         ids = arm.run.items["item_id"].iloc[arm.item_code[arm.item[rows]]].astype(str)
-        labels |= dict(zip(target, ids, strict=True))
+        labels |= dict(zip(scored, ids, strict=True))
         title = f"{len(shown)} answers in one call" if len(shown) > 1 else "One answer a call"
     lines = tuple(
         Line(p, labels[name], f"{scores[name]:g}" if name in scores else "no score")
         for p, name in enumerate(shown, 1)
     )
-    mean = f"Mean {number(float(np.mean(list(scores.values()))), '.2f')}" if scores else "No score"
-    return Card(int(arm.call[rows[0]]), title, lines, f"{len(scores)} of {len(shown)} scored", mean)
+    outcome = "No score"
+    if scores:
+        mean = float(np.mean(list(scores.values())))
+        outcome = f"Mean {number(mean, '.2f')}"
+    foot = f"{len(scores)} of {len(shown)} scored"
+    return Card(int(arm.call[rows[0]]), title, lines, foot, outcome)
 
 
 def _chosen(arm: Arm, row: int) -> Card:
     """Return the card of a call that chose between candidates, each by its name."""
     candidates = arm.run.items["candidate"].iloc[arm.item_code[arm.item[row]]]
     names = candidates.split("|") if isinstance(candidates, str) else []
+    # A file of judgments may have no names. Then a candidate is called by its number.
     shown = [
         names[code] if code < len(names) else str(code + 1) for code in arm.shown[arm.order[row]]
     ]
-    won = int(arm.position[row]) + 1 if arm.ok[row] else -1
-    outcome = f"{shown[won - 1]} wins"
-    if won < 0:
-        outcome = "No winner read"
-    elif won == 0:
-        outcome = "Tie"
-    lines = tuple(Line(p, name, "", chosen=p == won) for p, name in enumerate(shown, 1))
-    foot = f"position {won}" if won > 0 else ""
+    winner = int(arm.position[row]) + 1 if arm.ok[row] else 0  # 0: a tie, or unparsed
+    if winner:
+        outcome = f"{shown[winner - 1]} wins"
+    else:
+        outcome = "Tie" if arm.ok[row] else "No winner parsed"
+    lines = tuple(Line(p, name, "", chosen=p == winner) for p, name in enumerate(shown, 1))
+    foot = f"position {winner}" if winner else ""
     return Card(int(arm.call[row]), title_of(arm.condition.reorder, shown), lines, foot, outcome)
 
 
 def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:
     """Return the cards of a call and of the same answer in another order.
 
-    The other order is the reverse where it was asked, else the next one.
+    The other order is the reversed one if it was asked, or else the first other one. There is one
+    card only if the answer has no parsed call in another order, and none if there is no such call.
     """
     rows = np.flatnonzero(arm.call == call)
     if not len(rows):
@@ -172,28 +195,29 @@ def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
 
 
 def _other_order(arm: Arm, row: int) -> int | None:
-    """Return a parsed row of the same answer in another order, None where there is none."""
+    """Return a parsed row about the same answer in another order; None if there is none."""
     text, order = arm.text[arm.item[row]], arm.order[row]
     others = np.flatnonzero((arm.text[arm.item] == text) & (arm.order != order) & arm.ok)
-    backwards = arm.shown[order][::-1]
+    reversed_order = arm.shown[order][::-1]
     for other in others:
-        if (arm.shown[arm.order[other]] == backwards).all():
+        if (arm.shown[arm.order[other]] == reversed_order).all():
             return int(other)
     return int(others[0]) if len(others) else None
 
 
 def example_of(arm: Arm, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:
-    """Return an answer under two orders whose score differs, else any answer under two orders.
+    """Return the cards of an answer whose score differs between two orders.
 
-    Answers that were listed upwards are tried first: their lists are the easiest to read.
+    If no answer that is tried does so, return the cards of the first one. Calls with the list in
+    ascending order are tried first, because their cards are the easiest to read.
     """
-    upwards = (arm.shown == np.arange(arm.positions)).all(axis=1)
+    ascending = (arm.shown == np.arange(arm.positions)).all(axis=1)
     rows = np.flatnonzero(arm.ok)
-    first = rows[upwards[arm.order[rows]]]
-    kept: tuple[Card, ...] = ()
-    for row in (*first[:EXAMPLES_TRIED], *rows[:EXAMPLES_TRIED]):
+    easiest = rows[ascending[arm.order[rows]]]
+    first_pair: tuple[Card, ...] = ()
+    for row in (*easiest[:EXAMPLES_TRIED], *rows[:EXAMPLES_TRIED]):
         pair = pair_of(arm, arm.call[row], descriptions)
         if len(pair) == 2 and pair[0].score != pair[1].score:
             return pair
-        kept = kept or pair
-    return kept
+        first_pair = first_pair or pair
+    return first_pair

@@ -1,7 +1,7 @@
-"""Say how far the mean of a few orders lies from the mean over all orders: what a card promises.
+"""Compute the expected error: how far the mean of a few orders lies from the mean over all orders.
 
-Not a topic: nothing here is a row. The advice about a judge and its card both take their number of
-orders from these distances, so that they name the same one.
+This is no topic, so there are no rows here. The advice about a judge and its card both choose their
+number of orders by these errors, so that they name the same number.
 """
 
 import math
@@ -16,17 +16,18 @@ from rubriclab.model.text import LabError
 from rubriclab.stats.debias import Grid, grid_of, row_means
 
 ASKED_AGAIN = 0.5
-"""At least so many of the items must have been asked in every order of a protocol."""
+"""A card asks an order only if the run asked at least this share of the items in it."""
 
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """How far the mean of one call in each of some orders lies from the mean over all orders.
+    """How far a mean of one call in each of some orders lies from the mean over all orders.
 
-    In points. ``distance``: root mean square over items, without what the run's own noise adds;
-    ``low``, ``high``: its ends at ``level``; ``margin``: the largest of any item, as its bias plus
-    1.96 standard deviations of the calls' noise; ``items``, ``groups``: how many it was computed
-    from.
+    distance: the root mean square over items, in points, without the noise of the run's own calls.
+    low, high: the ends of its interval, in points. level: the level of that interval.
+    margin: the largest error of any item, in points: its bias plus 1.96 standard deviations of the
+        noise of the calls.
+    items, groups: how many items and independent units it was computed from.
     """
 
     distance: float
@@ -39,10 +40,10 @@ class ExpectedError:
 
 
 def order_grid(calls: Pooled, widest: Arm) -> tuple[Grid, list[int]]:
-    """(calls by item and order, the orders that a card asks one after the other).
+    """Return (a table of the calls by item and order, the orders that a card asks, as its columns).
 
-    These are the ascending list, its reverse, the next order of the widest arm, its reverse, and so
-    on. Raises LabError where no distance from the mean over all orders can be known.
+    A card asks the ascending list first, then its reverse, then the next order of the widest arm,
+    then its reverse, and so on. Raises LabError if the run cannot know any expected error.
     """
     if not len(calls.value):
         raise LabError("No reply could be parsed, so there is nothing to promise.")
@@ -70,11 +71,10 @@ def order_grid(calls: Pooled, widest: Arm) -> tuple[Grid, list[int]]:
 
 
 def expected_error(calls: Pooled, grid: Grid, columns: list[int]) -> ExpectedError:
-    """Return the distance of the mean of one call in each of these orders.
+    """Return the expected error of the mean of one call in each of these orders.
 
-    Items that lack an order are left out.
-
-    Raises LabError below 8 independent groups, and where no item has a score in every order.
+    Items without a score in every order are left out. Raises LabError if all are, and if there are
+    fewer than 8 independent units.
     """
     known = grid.noise[np.isfinite(grid.noise)]
     noise = np.where(np.isfinite(grid.noise), grid.noise, known.mean())

@@ -1,8 +1,9 @@
 """Check how a judge's replies are parsed, before a run spends money and while it goes on.
 
-``reading_check`` is a pure function of calls that were asked. Its texts are in
-``reading_check.toml``; the command line and the pages show its lines as they are. The run that asks
-the first calls and pauses is in ``runner.py``.
+``check_requests`` chooses the few calls that are asked first. ``runner.py`` asks them, and
+``reading_check`` says what their replies show: it asks nothing and changes nothing. The command
+line and the pages show its lines unchanged. The sentences are in ``reading_check.toml``. A new
+warning is a sentence there and a function here; whether it holds up a run is decided by HOLDING.
 """
 
 import tomllib
@@ -36,10 +37,11 @@ from rubriclab.study.own_words import FORMS
 from rubriclab.study.plan import Plan
 
 Checking = Literal["off", "stop", "hold"]
-"""What a session does with its judges' first replies.
+"""What a run does with the check of its judges' first replies.
 
-off: nothing. stop: pause if the check stops (the command line never asks back). hold: pause at
-warnings too, for judges that cost money (the pages, where somebody can click)."""
+off: there is no check. stop: pause if the check has a reason to stop (the command line, which asks
+nobody). hold: pause also at the warnings in HOLDING, for judges that cost money (the pages, where
+somebody can click)."""
 Read = Callable[[Call, Reply], Sequence[Outcome]]
 """How a reply is parsed, as ``Plan.parse`` does."""
 
@@ -49,48 +51,67 @@ CHECKED = 8
 CALLS_A_UNIT = 2
 """Calls about each answer in the check, so that eight calls show four different answers."""
 LAST_CALLS, MOST_LOST = 100, 20
-"""While a run goes on, a judge pauses with more than MOST_LOST unparsed replies in its LAST_CALLS,
-which is more than 20%. The count is absolute: after few calls it takes more than a few bad ones.
-With a true share of 10% more than 20 of 100 come in 1 of 1,200 windows."""
+"""While a run goes on, a judge is paused if more than MOST_LOST of its LAST_CALLS replies could not
+be parsed, which is more than 20%. Before it has made that many calls, the same number is needed, so
+that a few bad replies at the beginning do not pause it. If 10% of all replies are lost in truth,
+1 of 1,200 windows of 100 calls has more than 20 lost."""
 LOOK_EVERY = 25
-"""Calls between two looks at the prompt tokens while a run goes on. A look goes through LAST_CALLS
-prompts, so that each is looked at four times."""
+"""While a run goes on, its prompt tokens are looked at after every 25 calls. Each look covers
+LAST_CALLS prompts, so that each prompt is looked at four times."""
 
 TOKENS_FOR_TEXT, TOKENS_FOR_REASONING = 512, 2_048
-"""Values of max_tokens that are advised: for a judge that writes a few sentences, and for one that
+"""The max_tokens that we advise, for a judge that writes a few sentences and for one that
 reasons."""
-SPARE_TOKENS, TOKENS_A_SIGN = 32, 3
-"""A reply takes at most TOKENS_A_SIGN tokens per character, and SPARE_TOKENS around it. More tokens
-were reasoning."""
+SPARE_TOKENS, TOKENS_PER_CHARACTER = 32, 3
+"""A reply's text takes at most TOKENS_PER_CHARACTER tokens for each character, and SPARE_TOKENS in
+addition. If the server counted more, the judge was reasoning."""
 REASONING = (
     *(mark for pair in FORMS["reasoning"]["pairs"] for mark in pair),
     FORMS["reasoning"]["channel"] + "analysis",
     "<reasoning>",
 )
-"""Marks of reasoning in a reply, in small letters, as the reader of replies knows them."""
+"""Marks of reasoning in a reply, in lower case: those that ``study/own_words.py`` takes out, and
+“<reasoning>”."""
 
 MOST_NAME, MOST_ERROR, MOST_WHY, MOST_GIVEN = 80, 200, 120, 40
-"""Characters of a stranger's text in a line: a model's name, an error in a warning, a reason behind
-a reply, and what was parsed."""
+"""Max characters of other people's text in a line: of a model's name, of an error in a warning, of
+the reason behind a reply, and of what was parsed."""
 NAMES_LISTED = 3
+"""Max models that a warning names."""
 NOTHING = "–"
+"""What a line shows in place of a score that was not found."""
 
 CHECKS = "reading_checks"
-"""Where a run's ``made_with`` keeps its reading checks, by judge: the keys of the ``calls``, what
-the server ``adapted``, the kinds of warnings (``warned``) and of reasons for which the run has
-``paused``, and the last such ``reason``."""
+"""The key of a run's ``made_with`` that keeps its reading checks. For each judge there are lists of
+texts.
+
+calls: the keys of the calls that were checked.
+adapted: the parts of the request that the server refused.
+warned, paused: the kinds of warnings so far, and of reasons for which the run has paused.
+reason: why it paused the last time.
+"""
 WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-"""Kinds of judges behind an address."""
-HOLDING = frozenset({"unparsed", "partly", "cut", "cut_by_server", "refused", "error"}) | frozenset(
-    {"unlike", "tokens", "reasoning"}
+"""The sentences of the check, by table and kind."""
+HOLDING = frozenset(
+    {
+        "unparsed",
+        "partly",
+        "cut",
+        "cut_by_server",
+        "refused",
+        "error",
+        "unlike",
+        "tokens",
+        "reasoning",
+    }
 )
-"""Warnings for which a page waits for a click: the run would lose replies or money. The others are
-only shown."""
+"""Warnings at which a page waits for a click, because the run would lose replies or money. The
+others are only shown."""
 
 
 @dataclass(frozen=True)
 class Remark:
-    """One thing that the check says. ``kind``: a key of reading_check.toml."""
+    """A warning or a reason to stop. ``kind``: its key in reading_check.toml."""
 
     kind: str
     text: str
@@ -118,11 +139,12 @@ class CheckedReply:
 class ReadingCheck:
     """What a judge's first replies show.
 
-    asked, parsed: replies, and those of them that gave a score.
-    stop: why nothing more may be asked as things are; None if more may.
-    mass: median probability on labels at the first answer token; None without log-probabilities.
+    asked, parsed: the number of replies, and of those that gave a score.
+    stop: why the run must not go on without a change; None if it may.
+    mass: the probability of all labels together at the first token of the answer, from 0 to 1
+        (the median over calls); None without log-probabilities.
     cut: keys of the calls whose prompts the server cut.
-    spent: money.
+    spent: what the calls cost, at the prices in the study.
     """
 
     judge: str
@@ -203,20 +225,20 @@ def check_requests(
 ) -> list[list[Call]]:
     """Return the requests of a judge that are asked first, with ``number`` calls together.
 
-    There are CALLS_A_UNIT calls about each of the first answers, which come in the plan's order, in
-    turn from each data set and axis. About the first answer the same order is asked twice if the
-    plan does so, about the others two different ones. For even numbers the calls of a smaller
-    ``number`` are the beginning of those of a larger one.
+    There are CALLS_A_UNIT calls about each of the first few answers. If the study has several data
+    sets or axes, the answers come from each in turn. The first answer is asked twice in the same
+    order, if the study has repeats. The others are asked in two different orders. For even numbers,
+    the calls for a smaller ``number`` are the first ones of those for a larger ``number``.
 
-    ``skip``: keys of calls that are not wanted.
+    ``skip``: keys of calls to leave out.
     """
     scopes = dict.fromkeys(part.scope for part in plan.parts)
     by_scope = [_units(plan, judge, scope, skip) for scope in scopes]
     in_turn = (unit for turn in zip_longest(*by_scope) for unit in turn if unit is not None)
     wanted = max(1, -(-number // CALLS_A_UNIT))  # rounded up
-    units = [_ordered(unit, twice=first == 0) for first, unit in enumerate(islice(in_turn, wanted))]
-    # The first calls about all answers, then the others: a request may hold several calls, so that
-    # the first few can be all that is needed.
+    units = [_ordered(unit, twice=index == 0) for index, unit in enumerate(islice(in_turn, wanted))]
+    # Two requests about each answer come before any third one. A request may hold several calls,
+    # so there may be enough calls before all of these are needed.
     requests = [request for unit in units for request in unit[:CALLS_A_UNIT]]
     requests += [request for unit in units for request in unit[CALLS_A_UNIT:]]
     chosen: list[list[Call]] = []
@@ -232,7 +254,10 @@ def check_requests(
 def _units(
     plan: Plan, judge: str, scope: tuple[str, ...], skip: frozenset[str]
 ) -> Iterator[list[list[Call]]]:
-    """Yield the requests about each answer (or text, or comparison) of a data set and axis."""
+    """Yield the requests about one answer after the other, of a data set and axis (``scope``).
+
+    For criteria or pairs it is one text or comparison after the other.
+    """
     for _, calls in groupby(plan.calls(judge, scope), key=lambda call: call.items):
         requests = [request for request in packs(calls, skip) if request]
         if requests:
@@ -240,10 +265,10 @@ def _units(
 
 
 def _ordered(requests: list[list[Call]], *, twice: bool) -> list[list[Call]]:
-    """Return the requests with another one second.
+    """Return the requests about one answer, with a fitting one moved to the second position.
 
-    It has the first one's order again (``twice``), or else another order. If there is none, the
-    requests stay as they are.
+    It fits if it repeats the first request's order (``twice``), or else if it has another order. If
+    none fits, the requests are returned unchanged.
     """
     first, rest = requests[0], requests[1:]
     for second in rest:
@@ -273,9 +298,10 @@ def reading_check(
     """Return what these calls of one judge show about parsing all others.
 
     Args:
+        asked: the judge's calls so far, each with its reply.
         read: how a reply is parsed, as ``Plan.parse`` does.
-        planned: calls of the judge in the whole run.
-        adapted: parts of the request that its server refused, so that they were left out.
+        planned: the number of the judge's calls in the whole run.
+        adapted: parts of the request that the server refused, so that they were left out.
     """
     lost = [judgment for judgment in asked if judgment.status != Status.OK]
     masses = _masses(asked)
@@ -309,7 +335,10 @@ def _warnings(
     planned: int,
     adapted: Sequence[str],
 ) -> Iterator[Remark]:
-    """Yield the warnings in the order in which they are shown: lost replies first."""
+    """Yield the warnings in the order in which they are shown: lost replies first.
+
+    What ``stop`` says already is not a warning too.
+    """
     lost = sum(judgment.status != Status.OK for judgment in asked)
     if lost and not (stop and stop.kind == "unparsed"):
         yield _warning(
@@ -334,8 +363,9 @@ def _warnings(
 def _constraint_advice(settings: JudgeSettings, masses: Sequence[float]) -> Iterator[Remark]:
     """Advise whether to constrain a judge that loses replies.
 
-    A constraint makes every reply readable, also that of a judge which would give no score at all
-    and then looks fair. So it is offered only where the judge, left free, mostly gives a label.
+    A constraint turns every reply into a label, also that of a judge which has no score to give.
+    Such a judge guesses, and then looks free of position bias. So we advise a constraint only if
+    the judge mostly gives a label without one.
     """
     if not settings.about.constraints or settings.constrain != "free" or not masses:
         return
@@ -345,7 +375,10 @@ def _constraint_advice(settings: JudgeSettings, masses: Sequence[float]) -> Iter
 
 
 def too_many_lost(recent: Sequence[Judgment]) -> Remark | None:
-    """Return why to pause a judge whose last LAST_CALLS calls lost more than MOST_LOST replies."""
+    """Return why to pause a judge that lost more than MOST_LOST of its recent replies, or None.
+
+    ``recent``: at most its last LAST_CALLS calls.
+    """
     lost = sum(judgment.status != Status.OK for judgment in recent)
     if lost <= MOST_LOST:
         return None
@@ -355,7 +388,7 @@ def too_many_lost(recent: Sequence[Judgment]) -> Remark | None:
 
 
 def spends(settings: JudgeSettings) -> bool:
-    """Return whether calls of a judge cost money or leave this machine and its network."""
+    """Return whether a judge's calls cost money, or may do so: they leave the local network."""
     if settings.price_input or settings.price_output:
         return True
     if not settings.served:
@@ -366,7 +399,7 @@ def spends(settings: JudgeSettings) -> bool:
 
 
 def _near(host: str) -> bool:
-    """Return whether a host is this machine or one of its network."""
+    """Return whether a host is this machine, or another one in its own network."""
     if host == "localhost" or host.endswith((".localhost", ".local")):
         return True
     return in_figures(host) is not None and not is_public(host)
@@ -409,18 +442,22 @@ def _failure(judgment: Judgment, most: int) -> str:
 
 
 def _why_kind(judgment: Judgment) -> str:
-    """Return why a reply gave no score: a key of [why]."""
+    """Return why a reply gave no score: a key of [why] in the texts."""
     reply = judgment.reply
     if judgment.status == Status.TRUNCATED:
-        # The server's own limit, if it stopped well before ours.
-        own = reply.tokens_out is not None and 0 < reply.tokens_out < judgment.call.max_tokens - 1
-        return "cut_by_server" if own else "cut"
+        # A reply shorter than our limit, by more than a token, was cut by a limit of the server's.
+        limit = judgment.call.max_tokens - 1
+        stopped_early = reply.tokens_out is not None and 0 < reply.tokens_out < limit
+        return "cut_by_server" if stopped_early else "cut"
     kinds = {Status.REFUSED: "refused", Status.ERROR: "error"}
     return kinds.get(judgment.status, "unparsed")
 
 
 def _advised_tokens(cut: Sequence[Judgment]) -> int:
-    """Return the max_tokens that replies which were cut should get."""
+    """Return the max_tokens that we advise after these replies were cut.
+
+    It is the usual value, or twice the present limit if that is not below the usual value.
+    """
     limit = max(judgment.call.max_tokens for judgment in cut)
     reasons = any(_reasoned(judgment) for judgment in cut)
     wanted = TOKENS_FOR_REASONING if reasons else TOKENS_FOR_TEXT
@@ -428,9 +465,9 @@ def _advised_tokens(cut: Sequence[Judgment]) -> int:
 
 
 def _served_as(settings: JudgeSettings, asked: Sequence[Judgment]) -> Iterator[Remark]:
-    """Warn of a served model whose name is not quite the one that was asked for.
+    """Warn if the server names its model a little differently than the study does.
 
-    Another model altogether is a fault of the call, and never gets here.
+    A reply from a clearly different model counts as a failed call, so it never gets here.
     """
     if not settings.served or settings.options.get("served_model") == "*":
         return
@@ -445,20 +482,20 @@ def _served_as(settings: JudgeSettings, asked: Sequence[Judgment]) -> Iterator[R
 def _reasoned(judgment: Judgment) -> bool:
     """Return whether the judge reasoned before it answered.
 
-    Its marks say so, or tokens that its text cannot have taken.
+    It did if the reply has a mark of reasoning, or more tokens than its text can have.
     """
     reply = judgment.reply
     text = reply.text[:LONGEST_MARKED].lower()
     if any(mark in text for mark in REASONING):
         return True
-    if judgment.call.pack:  # the count is of all replies to the request
+    if judgment.call.pack:  # the server counts the tokens of the whole request, with several calls
         return False
-    most = SPARE_TOKENS + TOKENS_A_SIGN * len(reply.text)
+    most = SPARE_TOKENS + TOKENS_PER_CHARACTER * len(reply.text)
     return reply.tokens_out is not None and reply.tokens_out > most
 
 
 def _reasoning(settings: JudgeSettings, asked: Sequence[Judgment]) -> Iterator[Remark]:
-    """Warn of reasoning that nobody has asked for."""
+    """Warn if the judge reasons although the study does not ask for it."""
     if settings.reasoning_effort is not None or settings.simulated:
         return
     reasoned = [judgment for judgment in asked if _reasoned(judgment)]
@@ -475,7 +512,7 @@ def _reasoning(settings: JudgeSettings, asked: Sequence[Judgment]) -> Iterator[R
 
 
 def _scores_seen(asked: Sequence[Judgment]) -> Iterator[Remark]:
-    """Warn of one score in all replies, and of two scores in the same order."""
+    """Warn if all replies give the same score, and if a repeat of an order gives another one."""
     outcomes = [outcome for judgment in asked for outcome in judgment.outcomes]
     scores = [outcome.score for outcome in outcomes if outcome.score is not None]
     replies = sum(judgment.outcomes[0].score is not None for judgment in asked)
@@ -507,7 +544,10 @@ def cut_context(sizes: Sequence[PromptSize]) -> tuple[Remark | None, frozenset[s
 
 
 def _wrong_counts(sizes: Sequence[PromptSize]) -> Iterator[Remark]:
-    """Warn of prompt tokens that cannot be right, without being proof of a cut context."""
+    """Warn if the server's counts of prompt tokens cannot be right, without proof that it cuts.
+
+    Either all prompts have the same count although their lengths differ, or a count is far too low.
+    """
     by_unit = largest_by_unit(sizes)
     if not by_unit:
         return
@@ -542,7 +582,10 @@ def _line(judgment: Judgment, read: Read) -> CheckedReply:
 
 
 def _parsed_parts(call: Call, reply: Reply, outcomes: Sequence[Outcome], read: Read) -> list[Span]:
-    """Return where the words are that these outcomes were parsed from, as far as that is clear."""
+    """Return where in the reply the words are that gave these outcomes, as far as that is clear.
+
+    A call may score several criteria, so ``slot`` is the outcome's index in what ``read`` returns.
+    """
     spans = []
     for slot, outcome in enumerate(outcomes):
         if outcome.status != Status.OK:
@@ -558,7 +601,7 @@ def _parsed_parts(call: Call, reply: Reply, outcomes: Sequence[Outcome], read: R
 
 
 def _why(judgment: Judgment, outcome: Outcome) -> str:
-    """Return the reader's own reason, if it gives one, else that of the status."""
+    """Return why a reply gave no score: the parser's own reason, or else that of the status."""
     reply, kind = judgment.reply, _why_kind(judgment)
     if kind == "unparsed" and outcome.why:
         return shorten(plain(outcome.why), MOST_WHY)
@@ -589,9 +632,9 @@ def _label_of(call: Call, outcome: Outcome) -> str:
 
 
 def kept_checks(made_with: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]:
-    """Return what a run keeps of its checks, by judge.
+    """Return what a run keeps of its checks, by judge. See CHECKS.
 
-    A stranger's file may have anything there. What has another form is left out.
+    A run from somebody else's file may have anything there, so all but lists is left out.
     """
     kept = made_with.get(CHECKS)
     if not isinstance(kept, dict):
@@ -608,7 +651,7 @@ def kept_checks(made_with: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]
 
 
 def stored_checks(store: Reader, plan: Plan, id: str) -> list[ReadingCheck]:
-    """Return the latest reading check of each judge, made from its stored replies again."""
+    """Return the latest reading check of each judge, computed again from its stored replies."""
     settings_of = {judge.name: judge for judge in plan.study.judges}
     made = []
     for judge, facts in kept_checks(store.made_with(id)).items():
@@ -632,7 +675,7 @@ def stored_checks(store: Reader, plan: Plan, id: str) -> list[ReadingCheck]:
 def _calls_of(plan: Plan, judge: str, keys: set[str]) -> list[Call]:
     """Return the calls of a judge with these keys.
 
-    If they are its first calls, they come in the order of a check.
+    If these are the calls that a check chooses, they come in the order of the check.
     """
     first = [call for request in check_requests(plan, judge, len(keys)) for call in request]
     if {call.key for call in first} == keys:

@@ -47,13 +47,13 @@ SAID_BY_QUESTIONS = {
     "single_order": "no_orders",
     "constant_judge": ONE_SCORE,
 }
-"""Cautions that repeat what a question gives as its reason: kind -> reason."""
+"""Cautions that say the same as a question's reason, by kind. ``judged`` leaves them out then."""
 MOST_NAME = 100
-"""Characters of a judge's name in a sentence."""
+"""Max characters of a judge's name in a sentence."""
 MOST_ABOUT = 120
-"""Characters of data set and setting on a terminal's line."""
+"""Max characters of data set and setting in a line on a terminal."""
 FLAT_POINTS = 0.005
-"""A size in points (or a share) that is written as 0.00: nothing is said to rise or fall by it."""
+"""A smaller number would be written as 0.00. No sentence says that scores rise or fall by that."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is said of one subject.
+    """All sentences about one subject: a judge on a data set, or a variant of it.
 
-    ``strong``: the part of ``line`` in bold. ``note``: what was measured in two orders alone, which
-    has no verdict. ``early``: the sentence above the headline of an unfinished run. ``about``: data
-    set and setting, as far as the run has several.
+    condition: the code of the condition that the answer is about.
+    line: the sentence below the headline; ``strong`` is the part of it in bold.
+    questions: empty while the run is unfinished.
+    note: the difference between two single orders, about which there is no verdict.
+    early: the sentence above the headline of an unfinished run.
+    about: the data set and setting, if the run has several.
     """
 
     judge: str
@@ -145,7 +148,11 @@ def judged(findings: Findings, subject: Subject) -> Answer:
 
 
 def compose(subject: Subject, cautions: tuple[str, ...] = ()) -> Answer:
-    """Return the answer about a subject; for a constrained judge the line says its free mass."""
+    """Return the answer about a subject.
+
+    For a judge whose replies were constrained, the line ends with its free mass: the probability
+    that the judge gives to the labels without the constraint.
+    """
     answer = _composed(subject, cautions)
     known = subject.free_mass
     if known is None:
@@ -159,7 +166,7 @@ def compose(subject: Subject, cautions: tuple[str, ...] = ()) -> Answer:
 
 
 def _composed(subject: Subject, cautions: tuple[str, ...]) -> Answer:
-    """Return the answer, whether replies were constrained or not."""
+    """Return the answer without a word about constrained replies. See ``compose``."""
     seen = Answer(
         shorten(subject.judge, MOST_NAME),
         subject.condition,
@@ -204,9 +211,9 @@ def _composed(subject: Subject, cautions: tuple[str, ...]) -> Answer:
 
 
 def _say(subject: Subject, key: str, position: int | None = None, /, **fields: Any) -> str:
-    """Return the sentence ``key`` of the subject's kind of list.
+    """Return the sentence ``key`` for the subject's kind of list.
 
-    ``position``: the position it is about, from 0; the one that gains most where None.
+    ``position``: the position that it names, from 0. If it is None, the position that gains most.
     """
     position = subject.top if position is None else position
     listed = _listed(subject, position)
@@ -231,14 +238,14 @@ def _say(subject: Subject, key: str, position: int | None = None, /, **fields: A
 
 
 def _averaged(subject: Subject) -> str:
-    """Say how the verdict's share differs from the plain share of calls, where it does."""
+    """Say how the verdict's share is averaged; empty if it is the plain share of all calls."""
     if not (subject.by_position.averaged and subject.finished):
         return ""
     return _said(subject, "averaged_choices" if subject.reorder in CHOICES else "averaged_scores")
 
 
 def _said(subject: Subject, key: str, **fields: Any) -> str:
-    """Return a sentence that needs no field of the subject."""
+    """Return a sentence that names nothing of the subject. ``_say`` itself needs such sentences."""
     return say(key, sentence_tables(subject), **fields)
 
 
@@ -257,7 +264,7 @@ def _listed(subject: Subject, position: int) -> str:
 
 
 def _described(subject: Subject, answer: Answer) -> Answer:
-    """Return the answer with a headline that says what was seen, without a word that judges it."""
+    """Return the answer with a headline that says what was measured, without any verdict."""
     if subject.variant or not subject.leans:
         return replace(answer, headline=_say(subject, "seen_calls"))
     if subject.in_points:
@@ -329,7 +336,10 @@ def _range(subject: Subject, shares: tuple[float, ...]) -> str:
 
 # ---------------------------------------------------------------- what two orders showed
 def _note(subject: Subject) -> str:
-    """Say behind an open gate what was measured in two orders, which no verdict speaks of."""
+    """Say how two single orders differ; empty unless the permutation test found an order effect.
+
+    No verdict is about two single orders, so these numbers have no other place.
+    """
     if not subject.gate_open or subject.reorder != "options" or subject.variant:
         return ""
     reversal = _reversed_list(subject)
@@ -339,9 +349,10 @@ def _note(subject: Subject) -> str:
 
 
 def _gap_seen(subject: Subject) -> float:
-    """Return the gap of the two orders furthest apart as seen, in points; NaN where unknown.
+    """Return the difference of the two orders furthest apart, in points; NaN if unknown.
 
-    The row's own value is corrected for these two having been picked.
+    This is the difference as measured. The row's own value is smaller: it is corrected for the fact
+    that these two orders were picked because they differ most.
     """
     return math.nan if subject.gap is None else float(subject.gap.counts.get("seen", math.nan))
 
@@ -349,13 +360,14 @@ def _gap_seen(subject: Subject) -> float:
 def _furthest_are_reversed(subject: Subject) -> bool:
     """Return whether the two orders furthest apart differ no more than the list and its reverse."""
     row = subject.reversed_list
-    return row is not None and abs(row.value) >= _gap_seen(subject) - 1e-9
+    rounding = 1e-9  # the same difference, computed twice
+    return row is not None and abs(row.value) >= _gap_seen(subject) - rounding
 
 
 def _reversed_list(subject: Subject) -> str:
-    """Say what reversing exactly this list did, from the calls in these two orders alone.
+    """Say what reversing the list changed, from the calls in these two orders alone.
 
-    Empty where a question is about these two orders anyway.
+    Empty if a question is about these two orders already.
     """
     row = subject.reversed_list
     if row is None or not subject.trend or not row.counts["n"]:
@@ -379,7 +391,7 @@ def _reversed_list(subject: Subject) -> str:
 def _reversal(row: Row) -> str:
     """Return which sentence says by how much the list and its reverse differ.
 
-    A direction is only said where the interval leaves out 0: else the mean could go either way.
+    Only if the interval is without 0 does the sentence name a direction.
     """
     low, high = row.interval
     if low > 0:
@@ -424,10 +436,11 @@ def _gap(subject: Subject) -> str:
 
 # ---------------------------------------------------------------- a verdict's numbers
 def _numbers(subject: Subject, question: str) -> dict[str, str]:
-    """Write the numbers of a verdict, each rounded so that none crosses what decides it.
+    """Write the numbers of a verdict. Rounding never moves an end across a limit that decides it.
 
-    ``value``, ``upper`` end and ``smallest`` effect, and the same with their unit: ``size``,
-    ``most``, ``limit``; ``inside``: the interval, empty where there is none.
+    ``value``, ``upper`` (the interval's upper end) and ``smallest`` (the smallest effect that
+    matters) have no unit. ``size``, ``most`` and ``limit`` are the same numbers with their unit.
+    ``inside`` is the interval, empty if there is none.
     """
     verdict = subject.questions[question]
     unit, form, factor = "points", ".2f", 1.0
@@ -460,7 +473,7 @@ def _numbers(subject: Subject, question: str) -> dict[str, str]:
 def _headline(subject: Subject) -> str:
     """Return the answer in one sentence.
 
-    Empty where there are too few groups to say more than what was seen.
+    Empty if there are too few units to say more than what was measured.
     """
     if subject.variant:
         return _headline_of_variant(subject)
@@ -478,7 +491,7 @@ def _headline(subject: Subject) -> str:
 
 
 def _but(subject: Subject) -> str:
-    """Say what the order changes though it favours no position; empty where nothing is known."""
+    """Say what the order changes although it favours no position; empty if nothing is known."""
     if subject.is_(EFFECT, "mean") or subject.gap_matters:
         return _say(subject, "but_mean")
     return _say(subject, "but_single") if subject.is_(EFFECT, "single") else ""
@@ -560,7 +573,7 @@ def _fields_of_decided(
 
 
 def _together(subject: Subject) -> str:
-    """Say what the position that may be named does to all criteria, where there is one."""
+    """Say by how much a position changes the mean of all criteria; empty if none may be named."""
     if not subject.criterion or subject.lead is None:
         return ""
     lean = subject.leans[subject.lead]
@@ -607,7 +620,11 @@ def _position_effect(subject: Subject) -> str:
 
 
 def _mean_effect(subject: Subject) -> str:
-    """Return which sentence says how the mean changes: by which contrast, and which way."""
+    """Return which sentence says how the mean changes.
+
+    Its key names what the change is about and its direction. ``turn_``: ascending lists against
+    descending ones, wherever they begin. ``trend_``: a straight line over the positions.
+    """
     if subject.variant:
         return _way(subject.shift, "up", "down", "away")
     kind = ""
@@ -669,6 +686,6 @@ def _items_that_decide(subject: Subject) -> float | None:
 
 
 def _rounded_up(value: float) -> int:
-    """Return two leading digits, upwards: 137 is about 140."""
+    """Round up to two leading digits, so that no sentence is too exact: 137 becomes 140."""
     size = 10 ** max(0, math.floor(math.log10(value)) - 1)
     return int(math.ceil(value / size) * size)

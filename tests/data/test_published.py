@@ -243,7 +243,7 @@ def test_preferences_follow_from_ratings_of_each_answer() -> None:
         (
             "summeval",
             '{"id": 1, "model_id": 1, "decoded": "", "expert_annotations": [1], "text": "x"}\n',
-            "another form",
+            "the files differ from the published ones",
         ),
         ("mt_bench", '[{"idx": 1}]', "need the columns response_source, instruction"),
         (
@@ -334,7 +334,8 @@ def test_what_is_not_to_be_had_says_where_it_comes_from(
 ) -> None:
     study = written(tmp_path, "study.toml", '[data]\npublished = "vicuna"\n')
     with pytest.raises(
-        LabError, match=r"prometheus-eval/.*vicuna_eval\.json and name what you have, as files = "
+        LabError,
+        match=r"prometheus-eval/.*vicuna_eval\.json and name the files that you have: files = ",
     ):
         plan_of_file(study)
     monkeypatch.setattr(module, "HOST", "http://127.0.0.1:9")

@@ -208,7 +208,7 @@ def test_cards_of_a_pair_name_the_candidates_and_the_winner() -> None:
     assert (second.title, second.score) == ("Shown gpt first", "gpt wins")
     assert [line.chosen for line in first.lines] == [True, False]
     tie, unparsed = card_of(arm, 2), card_of(arm, 3)
-    assert (tie.score, unparsed.score) == ("Tie", "No winner read")
+    assert (tie.score, unparsed.score) == ("Tie", "No winner parsed")
 
 
 def test_a_report_of_pairs_is_whole() -> None:

@@ -301,7 +301,7 @@ def test_an_answer_is_read_by_its_rule_or_not_at_all(
         (r"(a)(b)", "2 groups; expected one"),
         (r"\d", "0 groups"),
         (r"(", "missing \\)"),
-        (r"(?=x)(\d)", "Look-around"),
+        (r"(?=x)(\d)", "no look-around"),
     ],
 )
 def test_a_pattern_that_can_give_no_label_is_refused_with_the_cure(
