@@ -117,7 +117,7 @@ def test_forms_share_the_five_percent() -> None:
     assert [gate.p for _, gate in family] == [2 / 2**11, 2 / 2**6, 2 / 2**2]
     given = by_holm(family, SMALLEST)
     assert [one.gate.p for one in given] == [3 * 2 / 2**11, 2 * 2 / 2**6, 0.5]
-    assert [one.questions["mean"].verdict for one in given] == ["effect", "undecided", "undecided"]
+    assert [one.questions["mean"].word for one in given] == ["effect", "undecided", "undecided"]
 
 
 # ----------------------------------------------------------------------------------------- the rows
