@@ -302,6 +302,16 @@ def test_planted_truth_passes_fails_and_cannot_be_told() -> None:
     assert [(c.word, c.why) for c in blocked] == [("unknown", "unparsed_by_order")]
 
 
+def test_a_limit_is_about_the_interval_not_about_the_number() -> None:
+    found = findings(FAIR)
+    row = only(found, "moves_mean")
+    low, high = row.interval
+    assert low <= row.value < high
+    between = (row.value + high) / 2
+    assert [c.word for c in checked(found, f"moves_mean={between}")] == ["unknown"]
+    assert [c.word for c in checked(found, f"moves_mean={high + 0.01}")] == ["passes"]
+
+
 def test_derived_limits_lie_above_what_was_measured() -> None:
     found = findings(FAIR)
     limits = {part.limit.measure: part for part in derived(found, "judge")}
