@@ -161,6 +161,20 @@ def test_criteria_have_a_score_each(tmp_path: Path) -> None:
     assert scored.value == pytest.approx(3 + 1 / 3)
 
 
+def test_a_mean_of_all_criteria_needs_each_of_them(tmp_path: Path) -> None:
+    """The judge scores Clarity 4 and Depth 2, and never Wit."""
+    with serving(Planted()) as address:
+        design = 'reorder = "criteria"'
+        study = written(tmp_path, address, design=design, rubric=CRITERIA, items=12)
+        run = rl.run(study, tmp_path / "lab.duckdb")
+        card = run.card("average of orders")
+        run.close()
+    scored = rl.Judge(card, lambda _: "Scores:\n[Clarity] 4\n[Depth] 2").score(item(2))
+    assert scored.values == {"Clarity": 4, "Depth": 2, "Wit": None}
+    assert (scored.value, scored.low, scored.high) == (None, None, None)
+    assert scored.unparsed == card["protocol"]["calls"]
+
+
 def test_a_judge_of_this_machine_needs_no_client(tmp_path: Path) -> None:
     study = written(tmp_path, "http://127.0.0.1:1/v1", items=12).read_text("utf-8")
     own = (
@@ -173,6 +187,16 @@ def test_a_judge_of_this_machine_needs_no_client(tmp_path: Path) -> None:
     run.close()
     assert card["simulated"] is True
     assert 1 <= (rl.Judge(card).score(item(1)).value or 0) <= 5
+
+
+def test_a_margin_holds_for_the_upper_end_of_the_error(served: Served) -> None:
+    run, _, _ = served
+    promise = run.card("one order")["promise"]
+    assert promise["distance"] < promise["high"]
+    between = (promise["distance"] + promise["high"]) / 2
+    with pytest.raises(rl.LabError, match="which is not within"):
+        run.card("one order", margin=between)
+    assert run.card("one order", margin=promise["high"])["promise"] == promise
 
 
 def test_what_cannot_be_promised_is_refused(served: Served, tmp_path: Path) -> None:

@@ -153,6 +153,21 @@ def test_the_gate_exchanges_units_exactly() -> None:
     )
 
 
+@pytest.mark.parametrize(("risen", "word"), [(5, "undecided"), (6, "effect")])
+def test_no_change_is_claimed_behind_a_closed_gate(risen: int, word: str) -> None:
+    """Of eight items some score one point higher in both orders; the t test alone would reject."""
+    after = np.ones((8, 2))
+    after[:risen] = 2.0
+    made = between(options(np.ones((8, 2)), PAIR), options(after, PAIR))
+    # Of the 2^5 exchanges of five items only none and all are as far: 2 / 32 is above 0.05.
+    assert made.gate.p == 2 / 2**risen
+    level = made.questions["level"]
+    assert level.value == risen / 8
+    # Holm's rule over level and order: even twice the p is below 0.05.
+    assert 2 * level.p < 0.05
+    assert level.word == word
+
+
 @pytest.mark.parametrize("question", ["level", "order", "noise"])
 def test_what_changed_is_told_and_nothing_else(question: str) -> None:
     rng = np.random.default_rng(5)
@@ -285,6 +300,16 @@ def test_planted_truth_passes_fails_and_cannot_be_told() -> None:
     unparsed = np.where(ORDERS[:, 0] > 3, np.nan, 3.0)
     blocked = checked(findings(options(np.tile(unparsed, (30, 1)), ORDERS)), "moves_mean=0.9")
     assert [(c.word, c.why) for c in blocked] == [("unknown", "unparsed_by_order")]
+
+
+def test_a_limit_is_about_the_interval_not_about_the_number() -> None:
+    found = findings(FAIR)
+    row = only(found, "moves_mean")
+    low, high = row.interval
+    assert low <= row.value < high
+    between = (row.value + high) / 2
+    assert [c.word for c in checked(found, f"moves_mean={between}")] == ["unknown"]
+    assert [c.word for c in checked(found, f"moves_mean={high + 0.01}")] == ["passes"]
 
 
 def test_derived_limits_lie_above_what_was_measured() -> None:

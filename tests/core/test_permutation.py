@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rubriclab.core.permutation import Deals, Swaps, deal, upper_p
+from rubriclab.core.permutation import Deals, Swaps, deal, together, upper_p
 
 
 def test_every_swap_of_two_units_by_hand() -> None:
@@ -17,6 +17,12 @@ def test_every_swap_of_two_units_by_hand() -> None:
 
 def test_ties_count_against_the_observed_deal() -> None:
     assert upper_p(np.array([2.0, 1.0, 2.0, 3.0])).tolist() == [3 / 4, 1.0, 3 / 4, 1 / 4]
+
+
+def test_equal_sums_are_ties_whatever_their_last_bits() -> None:
+    """Of four deals the observed one and the next are as far: 0.1 + 0.2 is 0.3 and a last bit."""
+    gate = together({"level": np.array([0.1 + 0.2, 0.3, 0.0, 0.0])}, {"level": 1.0}, exact=True)
+    assert (gate.p, gate.parts, gate.least) == (2 / 4, {"level": 2 / 4}, 2 / 4)
 
 
 def test_batches_add_up_to_the_test_of_all_units() -> None:

@@ -207,6 +207,30 @@ def test_a_judge_that_always_takes_the_first() -> None:
     assert found.questions["single"].flips == pytest.approx(0.8)
 
 
+def test_expected_shares_are_what_the_scores_give_without_the_lean() -> None:
+    """Eight items in the orders 0 1 2 and 1 0 2 always take the option listed first: 0, then 1."""
+    found = decide(choices([[0, 1]] * 8, [0, 1], [[0, 1, 2], [1, 0, 2]]), SMALLEST).positions
+    assert found is not None
+    assert found.shares == pytest.approx((1, 0, 0))
+    # Options 0 and 1 are chosen half the time each, and each stands first half the time.
+    assert found.expected == pytest.approx((1 / 2, 1 / 2, 0))
+    assert found.leans == pytest.approx((1 / 2, -1 / 2, 0))
+
+
+@pytest.mark.parametrize(("middle", "word"), [(4, "undecided"), (5, "effect")])
+def test_positions_and_mean_share_the_5_percent_by_holm(middle: int, word: str) -> None:
+    """Of eight items some always take the option in the middle, which moves no mean score."""
+    own = [[item % 3] * 6 for item in range(8 - middle)]
+    found = decide(choices([B3[:, 1].tolist()] * middle + own, np.arange(6), B3), SMALLEST)
+    assert found.positions is not None
+    assert found.mean is not None
+    assert (found.gate.p, found.mean.p) == (1 / 2000, 1)
+    # The smaller p of two counts twice: 2 x 0.033 is above 0.05.
+    assert (found.positions.p < 0.05 / 2) == (word == "effect")
+    assert found.positions.p < 0.05
+    assert found.positions.word == word
+
+
 def test_the_mean_is_told_by_the_contrast_whose_test_decides() -> None:
     """Two lists that run downwards score 1 more on every item; lists that begin with an end move
     some items by far.

@@ -68,6 +68,8 @@ def changed_book(content: bytes, change: Callable[[bytes], bytes]) -> bytes:
         (b"a\tb\n1\t2\n", "x.tsv", [["1", "2"]]),
         (b"a|b\n1|2\n", "x.txt", [["1", "2"]]),
         (b"a,b\r1,2\r", "x.csv", [["1", "2"]]),
+        # A row of blank cells is a row, an empty line is none.
+        (b"a,b\n1,2\n,\n\n3,4\n", "x.csv", [["1", "2"], ["", ""], ["3", "4"]]),
         (b"\xef\xbb\xbfa,b\n\n1,2\n\n", "x.csv", [["1", "2"]]),
         ("a\tb\nö\t2\n".encode("utf-16"), "x.txt", [["ö", "2"]]),
         (b'a,b\n"x\ny, ""z""",2\n', "x.csv", [['x\ny, "z"', "2"]]),

@@ -15,7 +15,9 @@ import pandas as pd
 import pytest
 
 import rubriclab as rl
+from rubriclab.logs.exchanges import Exchanges
 from rubriclab.logs.log import Log, read_log
+from rubriclab.logs.source import Record
 from rubriclab.model.text import LabError
 from rubriclab.words.answerable import answerable, answerable_line
 from tests.data.test_published import SHARED
@@ -143,6 +145,19 @@ def test_the_same_two_answers_are_the_same_in_either_order(tmp_path: Path) -> No
     assert [*log.frame["question_id"]] == ["prompt 1", "prompt 1", *["prompt 2"] * 4]
     assert len({*zip(log.frame["first"], log.frame["second"], strict=True)}) == 2
     assert log.frame["first"][0] == log.frame["second"][1]
+
+
+def test_no_score_is_read_in_a_reply_that_was_cut() -> None:
+    """“1” may have become 10, whatever the tool itself read in it."""
+    prompt = "Rate the answer.\nScore 1: bad\nScore 2: fair\nScore 10: good\n\nAnswer: Paris\n"
+    sent = ({"role": "user", "content": prompt},)
+    records = [
+        Record(prompt=sent, reply="1", verdict=verdict, finish=finish)
+        for verdict, finish in (("", "stop"), ("", "length"), ("1", "length"))
+    ]
+    made = [record for record in Exchanges().judgments(records) if isinstance(record, Record)]
+    assert [record.cells["score"] for record in made] == ["1", "", ""]
+    assert [record.cells.get("status") for record in made] == [None, "truncated", "truncated"]
 
 
 def test_only_the_list_that_prompts_share_is_the_template_s(tmp_path: Path) -> None:

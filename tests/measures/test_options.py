@@ -139,6 +139,20 @@ def test_single_scores_by_hand() -> None:
 
 
 @pytest.mark.papers(4)
+def test_a_reversed_list_counts_the_items_that_were_judged_in_both_orders() -> None:
+    """Calls in 1 2 3, 1 2 3, 3 2 1, 3 2 1; the last item has no reply in 3 2 1."""
+    score = [
+        [1, 1, 3, 3],  # changed, never noisy
+        [1, 2, 2, 1],  # the mean is 1.5 in both, noisy
+        [2, 2, 2, 2],
+        [1, 3, np.nan, np.nan],  # noisy, but not judged in both
+    ]
+    orders = np.array([[1, 2, 3], [3, 2, 1]])
+    row = only(findings(options(score, orders, [0, 0, 1, 1])), "reversed_list")
+    assert row.value == pytest.approx((-2 + 0 + 0) / 3)
+    assert row.counts == {"n": 3, "changed": 1, "again": 3, "noisy": 1}
+
+
 def test_noise_comes_from_the_default_order_where_an_arm_repeats_nothing() -> None:
     found = findings(options([[1, 2]] * 9, TWO, fixed=[[1, 2, 1, 1]] * 9))
     # Of six pairs of the fixed arm's calls three differ: 0.5; two of 1 2 1 1.

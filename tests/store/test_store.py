@@ -151,6 +151,20 @@ def test_judgments_in_words_and_one_call(store: Store) -> None:
     assert store.call(run, 1)["item"]["columns"] == {"source": "web"}
 
 
+def test_a_reader_is_noted_with_final_replies_alone(tmp_path: Path) -> None:
+    """One call was asked twice: its first reply is kept, and is no longer the final one."""
+    path = tmp_path / "lab.duckdb"
+    with Store.open(path) as store:
+        run = answered(store, new_run(store), judgment(1, kind="timeout", error="no answer"))
+        answered(store, run, judgment(1))
+        store.set_reader(run, 7, [f"{1:064x}"])
+    with duckdb.connect(path) as file:
+        noted = file.sql(
+            "SELECT final, reader FROM judgments JOIN calls USING (run, call) ORDER BY call"
+        )
+        assert noted.fetchall() == [(False, None), (True, 7)]
+
+
 def test_resuming_asks_what_has_no_final_answer(store: Store) -> None:
     run = answered(store, new_run(store), judgment(1), judgment(2, kind="timeout"))
     assert store.final_keys(run) == {f"{1:064x}", f"{2:064x}"}
