@@ -37,9 +37,9 @@ _HEAD = re.compile(
 MOST_HEADS = 50
 
 
-def log_task(file: str, name: str, result: str, beside: Sequence[str]) -> dict[str, Any]:
+def log_task(file: str, name: str, result: str, siblings: Sequence[str]) -> dict[str, Any]:
     """The worker's task: see ``logs.log.gather``."""
-    return gather(file, name, result, beside, Exchanges().judgments)
+    return gather(file, name, result, siblings, Exchanges().judgments)
 
 
 class Pair(NamedTuple):

@@ -217,7 +217,7 @@ def _batch(answer: Json, source: Source) -> Records:
         yield "it is a request: import the batch's output, with this input in its folder"
         return
     body = under(answer, "response", "body")
-    path, start = _requests(source.beside).get(name_of(answer.get("custom_id")), (None, 0))
+    path, start = _requests(source.siblings).get(name_of(answer.get("custom_id")), (None, 0))
     if not isinstance(body, Mapping) or under(answer, "response", "status_code") != 200:
         yield "the call failed"
     elif path is None:
