@@ -109,7 +109,7 @@ def test_a_batch_is_read_with_the_input_that_lies_beside_it(tmp_path: Path) -> N
     alone = tmp_path / "batch_output.jsonl"
     alone.write_bytes((SAMPLES / "batch_output.jsonl").read_bytes())
     with pytest.raises(
-        LabError, match="4 × the batch's input, which has its prompt, does not lie beside it"
+        LabError, match="4 × the batch's input, which has its prompt, is not in the same folder"
     ):
         read_log(alone)
 
