@@ -276,7 +276,8 @@ def _column(record: Mapping[str, Any], names: Sequence[str]) -> str | None:
 
 def _field(record: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Return the content of the column that has the first of these names; "" if there is none."""
-    return record.get(_column(record, names) or "") or ""
+    column = _column(record, names)
+    return "" if column is None else record[column] or ""
 
 
 def _is_exchange(source: Source) -> bool:
