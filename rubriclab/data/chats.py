@@ -1,8 +1,7 @@
 """Unfold columns that hold chats.
 
-The last answer of each chat is judged, and what was said before is its instruction.
-
-A cell that holds any other list or object is never taken for a text: it is refused with its row.
+The last answer of each chat is judged, and the messages before it become its instruction. A cell
+with any other list or object is refused with its row: its JSON would be judged as if it were text.
 """
 
 import json
@@ -21,6 +20,7 @@ from rubriclab.model.text import LabError, count, shorten
 CHATS = ("messages", "conversations", "conversation", "chat", "dialogue", "dialog")
 PAIR = ("chosen", "rejected")
 FAMILY = re.compile(r"(?P<stem>\w+?)_?(?P<end>[a-h]|[0-9]|chosen|rejected)")
+"""A column of one of several answers, for example response_a or answer_chosen."""
 ANSWERS = {
     *NAMES["response"],
     "assistant",
@@ -39,16 +39,16 @@ ROLES = {
     "ai": "assistant",
     "chatbot": "assistant",
 }
-"""What some files call the roles of a chat."""
+"""Names of roles in other tools, and the same roles in OpenAI's words."""
 ROLE_KEYS, CONTENT_KEYS = ("role", "from", "speaker"), ("content", "value", "text")
 THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought")
-"""Parts of a message that are no part of the answer."""
+"""Types of a message's parts that are not part of the answer."""
 NOT_JSON = (
-    "a list as Python prints it, with single quotes, which is no JSON. Write the column with "
-    "json.dumps, or save the "
-    "table as JSON or Parquet."
+    "a list as Python prints it, with single quotes, which is not JSON. Write the column with "
+    "json.dumps, or save the table as JSON or Parquet."
 )
 QUOTED = re.compile(r"\s*(?:b'.*'|b\".*\"|\['.*'\]|\[\".*\"\])\s*", re.S)
+"""Bytes or a list of texts as Python prints them."""
 TRANSCRIPT = re.compile(r"\n\nHuman:.*\n\nAssistant:", re.S)
 SPEAKER = re.compile(r"\n\n(Human|Assistant):")
 RATED = {"annotation", "annotations", "aspects", "dimensions"}
@@ -56,23 +56,23 @@ ASKED = ("instruction", "prompt", "question", "query", "input", "prompt_text", "
 
 
 class _Fault(ValueError):
-    """Why a cell is no chat that can be read; the caller knows its row."""
+    """The reason why a cell cannot be read as a chat; the caller adds its row."""
 
 
 @dataclass(frozen=True)
 class Chat:
-    """What is said before an answer, as one text, and the answer."""
+    """One chat: the messages before its last answer, as one text, and that answer."""
 
     before: str
     answer: str
 
 
 def with_texts(table: Table, columns: Columns | None = None) -> Table:
-    """Return the table with texts in place of chats; itself where no column that counts holds any.
+    """Return the table with texts in place of chats, or itself if no column we need holds chats.
 
-    ``columns``: those that the study names. A column of answers gets the answers;
-    what was said before them becomes “instruction”. Raises LabError naming row and column of what
-    cannot be unfolded.
+    ``columns``: those that the study names. A column of answers gets the answers, and the messages
+    before them become “instruction”. Raises LabError, with row and column, for a cell that cannot
+    be unfolded.
     """
     named = {role: as_list(column) for role, column in (columns or {}).items()}
     table = _with_rated_aspects(_with_turns(table))
@@ -81,7 +81,7 @@ def with_texts(table: Table, columns: Columns | None = None) -> Table:
     _refuse_structures(table, {*answers, *asked}, named)
     if not answers and not asked:
         return table
-    made = {column: [*_chats(table, column, answer=True)] for column in answers}
+    made = {column: list(_chats(table, column, answer=True)) for column in answers}
     texts = {column: [chat.answer for chat in read] for column, read in made.items()}
     for column in asked:
         texts[column] = [chat.before for chat in _chats(table, column, answer=False)]
@@ -105,16 +105,18 @@ def with_texts(table: Table, columns: Columns | None = None) -> Table:
             data, made = data.rename_columns(names), {"response": made[column]}
     table = replace(table, data=data, structured=structured)
     if answers:
-        table, said = _with_before(table, made, named, asked)
-        notes.append(f"{note}{', all before it is its instruction' if said else ''}.")
-    return replace(table, note=" ".join(filter(None, notes)))
+        table, added = _with_before(table, made, named, asked)
+        if added:
+            note += ", all before it is its instruction"
+        notes.append(f"{note}.")
+    return replace(table, note=" ".join(text for text in notes if text))
 
 
 def _with_turns(table: Table) -> Table:
     """Return the table with chats in place of transcripts and of lists of turns.
 
-    HH-RLHF writes “\\n\\nHuman: ...\\n\\nAssistant: ...”. LMSYS writes a list of prompts beside a
-    list of as many answers.
+    HH-RLHF writes “\\n\\nHuman: ...\\n\\nAssistant: ...”. LMSYS writes a list of prompts, and in
+    other columns lists of as many answers.
     """
     asked = next((name for name in table.columns if plain_name(name) in ASKED), "")
     prompts = _lists_of_texts(table, asked) if asked else None
@@ -124,11 +126,10 @@ def _with_turns(table: Table) -> Table:
         stem = parts["stem"] if parts else plain_name(column)
         if column == asked or not (plain_name(column) in PAIR or stem in ANSWERS):
             continue
-        first = table.column(column, LOOKED_AT)
-        if all(map(TRANSCRIPT.match, first)) and all(map(TRANSCRIPT.match, table.column(column))):
+        if _holds_transcripts(table, column):
             made[column] = [json.dumps(_of_transcript(cell)) for cell in table.column(column)]
         answers = _lists_of_texts(table, column) if prompts else None
-        if prompts and answers and [*map(len, prompts)] == [*map(len, answers)]:
+        if prompts and answers and _lengths(prompts) == _lengths(answers):
             chats = [_of_turns(*both) for both in zip(prompts, answers, strict=True)]
             made[column] = [json.dumps(chat, ensure_ascii=False) for chat in chats]
             made[asked] = [turns[0] for turns in prompts]
@@ -138,6 +139,18 @@ def _with_turns(table: Table) -> Table:
         data = data.set_column(place, column, pa.array(cells, pa.large_string()))
     structured = tuple(name for name in table.structured if name != asked or asked not in made)
     return replace(table, data=data, structured=structured) if made else table
+
+
+def _holds_transcripts(table: Table, column: str) -> bool:
+    """Return whether every cell is a transcript; the first cells decide if we read the rest."""
+    first = table.column(column, LOOKED_AT)
+    if not all(TRANSCRIPT.match(cell) for cell in first):
+        return False
+    return all(TRANSCRIPT.match(cell) for cell in table.column(column))
+
+
+def _lengths(lists: Sequence[Sequence[str]]) -> list[int]:
+    return [len(texts) for texts in lists]
 
 
 def _lists_of_texts(table: Table, column: str) -> list[list[str]] | None:
@@ -156,26 +169,26 @@ def _lists_of_texts(table: Table, column: str) -> list[list[str]] | None:
 
 
 def _of_turns(prompts: Sequence[str], answers: Sequence[str]) -> list[dict[str, str]]:
-    roles = ("user", "assistant")
-    turns = zip(prompts, answers, strict=True)
-    return [
-        {"role": role, "content": text}
-        for turn in turns
-        for role, text in zip(roles, turn, strict=True)
-    ]
+    """Return the chat in which each prompt is followed by its answer."""
+    chat = []
+    for prompt, answer in zip(prompts, answers, strict=True):
+        chat.append({"role": "user", "content": prompt})
+        chat.append({"role": "assistant", "content": answer})
+    return chat
 
 
 def _of_transcript(text: str) -> list[dict[str, str]]:
+    """Return the chat of a transcript. The split gives a speaker, a text, a speaker and so on."""
     _, *parts = SPEAKER.split(text)
     turns = zip(parts[::2], parts[1::2], strict=True)
-    return [{"role": role.lower(), "content": said.strip()} for role, said in turns]
+    return [{"role": role.lower(), "content": content.strip()} for role, content in turns]
 
 
 def _with_rated_aspects(table: Table) -> Table:
     """Return the table with a column for each aspect that nested ratings name.
 
-    So SummEval keeps what three experts say: a list of {coherence: 2, fluency: 5}. Which of these
-    are ratings of the rubric's criteria is found by their names.
+    For example, SummEval keeps the ratings of three experts: a list of {coherence: 2, fluency: 5}.
+    Later, the names of these columns decide which criterion of the rubric they rate.
     """
     data = table.data
     people: list[tuple[str, str]] = []
@@ -202,18 +215,16 @@ def _with_rated_aspects(table: Table) -> Table:
 
 
 def _is_rated(part: Any) -> bool:
-    """Return whether an object holds numbers alone, by the name of what they rate."""
-    return (
-        isinstance(part, dict)
-        and bool(part)
-        and all(
-            isinstance(value, int | float | None) and value is not True for value in part.values()
-        )
+    """Return whether an object holds only numbers, each under the name of what it rates."""
+    if not isinstance(part, dict) or not part:
+        return False
+    return all(
+        isinstance(value, int | float | None) and value is not True for value in part.values()
     )
 
 
 def refuse_structured(table: Table, role: str, column: str, cells: Sequence[str]) -> None:
-    """Raise LabError for the first cell of a text's column that holds a list or an object."""
+    """Raise LabError for the first cell that holds a list or an object instead of a text."""
     structured = column in table.structured
     for row, cell in enumerate(cells):
         if structured and as_json(cell) is not None:
@@ -224,16 +235,20 @@ def refuse_structured(table: Table, role: str, column: str, cells: Sequence[str]
             raise table.fault(row, column, NOT_JSON)
     given = [cell for cell in cells if cell.strip()]
     if given and all(QUOTED.fullmatch(cell) for cell in given):
-        row = [*cells].index(given[0])
-        words = f"“{shorten(given[0], 30)}” is a list or bytes as Python prints them, no text."
-        raise table.fault(row, column, f"{words} Save the table as JSON.")
+        row = list(cells).index(given[0])
+        raise table.fault(
+            row,
+            column,
+            f"“{shorten(given[0], 30)}” is a list or bytes as Python prints them, not text. Save "
+            "the table as JSON.",
+        )
 
 
 CURE = "Give that text a column of its own, or name another column."
 
 
 def _described(value: Any) -> str:
-    """Return what a cell holds, in a few words."""
+    """Return a short description of what a cell holds."""
     if isinstance(value, dict):
         return f"an object with {_keys(value)}" if value else "an empty object"
     if not value:
@@ -267,7 +282,7 @@ def _is_chat(value: Any) -> bool:
 def _roles(
     table: Table, chats: Sequence[str], named: Mapping[str, Sequence[str]]
 ) -> tuple[list[str], list[str]]:
-    """Return (the columns of chats that hold answers, those that hold what was asked)."""
+    """Return (the columns of chats with answers, the columns of chats with instructions)."""
     plain = {column: plain_name(column) for column in table.columns}
     used = {column for given in named.values() for column in given}
     asked = [
@@ -291,7 +306,7 @@ def _roles(
         answers = [column for column in by_name if column in free]
         others = [column for column in free if column not in answers]
         known = any(name in plain.values() for name in ASKED)
-        # A chat that ends with the user, beside an answer: it is what was asked.
+        # There is a column of answers, so a chat that ends with the user is its instruction.
         if len(others) == 1 and not known and not named.get("instruction"):
             asked += [column for column in others if _ends_with_user(table, column)]
         return answers, asked
@@ -304,8 +319,7 @@ def _roles(
         listed = ", ".join(f"“{shorten(column, 30)}”" for column in alone)
         raise LabError(
             f"“{shorten(table.name)}”: several columns hold chats ({listed}). Name the one whose "
-            "last answers are "
-            f'scored, as columns = {{ response = "{alone[0]}" }}.'
+            f'last answers are scored, for example columns = {{ response = "{alone[0]}" }}.'
         )
     return alone, asked
 
@@ -317,7 +331,7 @@ def _ends_with_user(table: Table, column: str) -> bool:
 
 
 def _other_answers(plain: Mapping[str, str]) -> bool:
-    """Return whether rows have texts of several answers: their chats are then no answers."""
+    """Return whether rows have several answers as texts; chats are then not the answers."""
     ends: dict[str, int] = {}
     for name in plain.values():
         parts = FAMILY.fullmatch(name)
@@ -330,7 +344,7 @@ def _other_answers(plain: Mapping[str, str]) -> bool:
 def _refuse_structures(
     table: Table, unfolded: set[str], named: Mapping[str, Sequence[str]]
 ) -> None:
-    """Raise LabError for a column of answers that holds lists or objects which are no chats."""
+    """Raise LabError for a column of answers with lists or objects that are not chats."""
     plain = {column: plain_name(column) for column in table.columns}
     chosen = [
         *named.get("response", ()),
@@ -360,7 +374,7 @@ def _refuse_structures(
 
 
 def _chats(table: Table, column: str, *, answer: bool) -> Iterator[Chat]:
-    """Yield the chat of each row. Raises LabError for a cell that holds none, with its row."""
+    """Yield the chat of each row. Raises LabError, with the row, for a cell without one."""
     for row, cell in enumerate(table.column(column)):
         try:
             yield _chat(table, row, cell, answer=answer)
@@ -369,6 +383,10 @@ def _chats(table: Table, column: str, *, answer: bool) -> Iterator[Chat]:
 
 
 def _chat(table: Table, row: int, cell: str, *, answer: bool) -> Chat:
+    """Return the chat in a cell. ``answer``: it must end with one; otherwise all is instruction.
+
+    Raises _Fault for a cell without messages or without an answer.
+    """
     bare = cell.strip()
     if not bare or bare == "null":
         if not answer:
@@ -388,12 +406,12 @@ def _chat(table: Table, row: int, cell: str, *, answer: bool) -> Chat:
         return Chat(_together(said), "")
     if not said or said[-1][0] != "assistant":
         last = (
-            f"its last message is of “{shorten(said[-1][0])}”" if said else "it holds no messages"
+            f"its last message is from “{shorten(said[-1][0])}”" if said else "it holds no messages"
         )
         raise _Fault(f"{last}; expected a chat that ends with the assistant's answer, to score it.")
     if not _says(messages[-1]):
         raise _Fault(
-            "its last message says nothing, or only calls a tool; expected an answer to score."
+            "its last message has no text, or only calls a tool; expected an answer to score."
         )
     *before, (_, text) = said
     return Chat(_together(before), text)
@@ -408,7 +426,7 @@ def _together(said: Sequence[tuple[str, str]]) -> str:
 def _turn(message: Any) -> tuple[str, str]:
     """Return role and text of a message: parts are joined, calls of tools are written out.
 
-    Raises _Fault for what is no text, such as a picture.
+    Raises _Fault for a part that is not text, for example a picture.
     """
     if not isinstance(message, dict):
         return "", ""
@@ -421,7 +439,7 @@ def _turn(message: Any) -> tuple[str, str]:
 
 
 def _role(message: Any) -> str:
-    """Return the role of a message as OpenAI calls it; empty for what is no message."""
+    """Return the role of a message in OpenAI's words; empty for anything but a message."""
     if not isinstance(message, dict):
         return ""
     given = next((message[key] for key in ROLE_KEYS if message.get(key)), "")
@@ -434,7 +452,7 @@ def _content(message: Mapping[str, Any]) -> Any:
 
 
 def _says(message: Any) -> bool:
-    """Return whether a message has words beside the tools that it calls."""
+    """Return whether a message has text, apart from calls of tools."""
     content = _content(message) if isinstance(message, dict) else None
     parts = content if isinstance(content, list) else [content]
     calls = ("tool_use", "tool_call", "function_call")
@@ -468,12 +486,15 @@ def _part(part: Mapping[str, Any]) -> Iterator[str]:
         )
         yield from _texts(held)
     else:
-        raise _Fault(f"a message has a part of type “{shorten(kind, 30)}”, which is no text.")
+        raise _Fault(f"a message has a part of type “{shorten(kind, 30)}”, which is not text.")
 
 
 def _called(name: Any, given: Any) -> str:
+    """Return a call of a tool as text, so that an instruction shows what the tool was asked."""
     arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-    return f"[calls {name}({'' if given is None else arguments})]"
+    if given is None:
+        arguments = ""
+    return f"[calls {name}({arguments})]"
 
 
 def _with_before(
@@ -482,10 +503,10 @@ def _with_before(
     named: Mapping[str, Sequence[str]],
     asked: Sequence[str],
 ) -> tuple[Table, bool]:
-    """Return the table with what comes before the answers as “instruction”; True if it was added.
+    """Return the table with the messages before the answers as “instruction”; True if added.
 
-    It is not added where a column says the same, or where the study names one. Raises LabError
-    where a column of instructions and the chats disagree.
+    They are not added where a column has the same text, or where the study names one. Raises
+    LabError where a column of instructions and the chats disagree.
     """
     if named.get("instruction") or not any(chat.before for read in made.values() for chat in read):
         return table, False
@@ -504,9 +525,9 @@ def _with_before(
                         row,
                         column,
                         f"its messages before the answer (“{shorten(chat.before, 30)}”) differ "
-                        f"from “{shorten(known)}” "
-                        f"(“{shorten(cell, 30)}”). Name the one that was asked, as "
-                        f'columns = {{ instruction = "{known}" }}, or leave that column out.',
+                        f"from “{shorten(known)}” (“{shorten(cell, 30)}”). Name the right one, "
+                        f'for example columns = {{ instruction = "{known}" }}, or leave that '
+                        "column out.",
                     )
         if same:
             return table, False

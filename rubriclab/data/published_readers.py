@@ -1,4 +1,8 @@
-"""Turn the tables of each published data set into items, and the rubric that its records bring."""
+"""Turn the tables of each published data set into items, and into a rubric if they have one.
+
+A reader follows the files as their authors published them. If a file has changed, its reader stops
+with the row and column instead of guessing.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +23,12 @@ HANNA = {
     "EG": "Engagement",
     "CX": "Complexity",
 }
+"""Codes of the criteria in the columns of HANNA."""
 SUMMEVAL = ("coherence", "consistency", "fluency", "relevance")
+SUMMAC = ("cnndm_id", "model_name", "document", "claim", "annotations")
 LLMBAR = ("input", "output_1", "output_2", "label")
 SYSTEMS = "response_source"
+"""Column of the Prometheus format with the model that wrote the answer."""
 HEADINGS = {
     "instruction": r"^###\s*The instruction to evaluate:[ \t]*\n",
     "response": r"^###\s*Response to evaluate:[ \t]*\n",
@@ -29,16 +36,19 @@ HEADINGS = {
     "rubric": r"^###\s*Score Rubrics?:[ \t]*\n",
     "end": r"^###\s*Feedback:[ \t]*\s*\Z",
 }
+"""Headings of a Prometheus prompt, in their order."""
 SCORE = re.compile(r"^[ \t]*Score (\d+):[ \t]*", re.M)
 TWO_TURNS = re.compile(r"^User:(.*?)\n+Assistant:(.*)\n+User:(.*)\n+Assistant:\s*\Z", re.S | re.M)
 MAX_NAME = 90
+"""Characters of a criterion's name; the whole aspect is its description."""
 
 
 def records(
     tables: Sequence[Table], columns: Sequence[str], what: str
 ) -> tuple[Table, list[Record]]:
-    """(the table that has all of ``columns``, its rows by column). Raises LabError naming what the
-    nearest one lacks.
+    """Return (the table that has all of ``columns``, its rows by column).
+
+    ``what``: subject of the error. Raises LabError with the columns that the closest table lacks.
     """
     best = max(tables, key=lambda table: len({*columns} & {*table.columns}))
     missing = [column for column in columns if column not in best.columns]
@@ -52,8 +62,10 @@ def records(
 
 
 def listed(table: Table, row: int, column: str, text: str, kind: type = list) -> Any:
-    """The JSON list (or object) in a cell. Raises LabError for anything else."""
-    value = json_value(text, table.name, row + 1) if text[:1] in "[{" else None
+    """Return the JSON list (or object) in a cell. Raises LabError for anything else."""
+    value = None
+    if text[:1] in ("[", "{"):
+        value = json_value(text, table.name, row + 1)
     if not isinstance(value, kind):
         expected = "a list" if kind is list else "an object"
         raise table.fault(row, column, f"expected {expected}; the format has changed.")
@@ -61,6 +73,7 @@ def listed(table: Table, row: int, column: str, text: str, kind: type = list) ->
 
 
 def rating(table: Table, row: int, column: str, value: Any) -> float:
+    """Return a rating as a number. Raises LabError, with row and column, for anything else."""
     score = number(str(value))
     if score is None:
         raise table.fault(row, column, f"“{shorten(str(value))}” is not a rating.")
@@ -68,8 +81,10 @@ def rating(table: Table, row: int, column: str, value: Any) -> float:
 
 
 def hanna(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
-    """Chhun et al. 2022: the stories repeat for each model; the ratings are lists over stories, a
-    row a writer.
+    """Return the human stories of HANNA (Chhun et al. 2022), each under six criteria.
+
+    The table of stories repeats them for each model. The table of ratings has one row per writer,
+    and each of its cells is a list over all stories.
     """
     columns = {(rater, code): f"Human {rater} {code}" for rater in (1, 2, 3) for code in HANNA}
     _, stories = records(tables, ("Prompt", "Human", "Model"), "The stories")
@@ -82,60 +97,49 @@ def hanna(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
     for key, column in columns.items():
         values = listed(scored, rows[0], column, scores[rows[0]][column])
         if len(values) != len(texts):
-            words = (
-                f"{len(values)} ratings for {len(texts)} stories; the files are not of one version."
+            raise scored.fault(
+                rows[0],
+                column,
+                f"{len(values)} ratings for {len(texts)} stories; "
+                "the files are not of one version.",
             )
-            raise scored.fault(rows[0], column, words)
         given[key] = [rating(scored, rows[0], column, value) for value in values]
-    return [
-        Item(
-            str(k),
-            story["Human"],
-            story["Prompt"],
-            criterion=name,
-            block=str(k),
-            task="story",
-            ratings={f"Human {rater}": given[rater, code][k] for rater in (1, 2, 3)},
-        )
-        for k, story in enumerate(texts)
-        for code, name in HANNA.items()
-    ], None
+    items = []
+    for k, story in enumerate(texts):
+        for code, name in HANNA.items():
+            items.append(
+                Item(
+                    str(k),
+                    story["Human"],
+                    story["Prompt"],
+                    criterion=name,
+                    block=str(k),
+                    task="story",
+                    ratings={f"Human {rater}": given[rater, code][k] for rater in (1, 2, 3)},
+                )
+            )
+    return items, None
 
 
 def summeval(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
-    """Fabbri et al. 2021: the authors' file (four criteria, no articles) with SummaC's, or SummaC's
-    alone (consistency).
+    """Return the summaries of SummEval (Fabbri et al. 2021), rated by three experts.
 
-    The three experts are the raters. Raises LabError where an article is in neither file.
+    The authors' file has four criteria but no articles, which SummaC's file adds. SummaC's file
+    alone has only consistency. Raises LabError where an article is in neither file.
     """
+    if len(tables) == 1 and "cnndm_id" in tables[0].columns:
+        items = _summac_items(tables[0])
+        if items:
+            return items, None
     articles: dict[str, str] = {}
-    items = []
-    for table in (table for table in tables if "cnndm_id" in table.columns):
-        _, summaries = records(
-            [table], ("cnndm_id", "model_name", "document", "claim", "annotations"), "Its articles"
-        )
-        articles |= {record["cnndm_id"]: record["document"] for record in summaries}
-        for row, record in enumerate(summaries if len(tables) == 1 else ()):
-            experts = listed(table, row, "annotations", record["annotations"])
-            given = {
-                f"Expert {k}": rating(table, row, "annotations", value)
-                for k, value in enumerate(experts, 1)
-            }
-            items.append(
-                _summary(
-                    record["cnndm_id"],
-                    record["model_name"],
-                    record["document"],
-                    record["claim"],
-                    "consistency",
-                    given,
-                )
-            )
-    if items:
-        return items, None
+    for table in tables:
+        if "cnndm_id" in table.columns:
+            _, summaries = records([table], SUMMAC, "Its articles")
+            articles |= {record["cnndm_id"]: record["document"] for record in summaries}
     table, rated = records(
         tables, ("id", "model_id", "decoded", "expert_annotations"), "The annotations"
     )
+    items = []
     for row, record in enumerate(rated):
         experts = listed(table, row, "expert_annotations", record["expert_annotations"])
         article = record.get("text") or articles.get(record["id"], "")
@@ -154,9 +158,33 @@ def summeval(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
     return items, None
 
 
+def _summac_items(table: Table) -> list[Item]:
+    """Return the summaries of SummaC's file, which has the experts' ratings of consistency."""
+    _, summaries = records([table], SUMMAC, "Its articles")
+    items = []
+    for row, record in enumerate(summaries):
+        experts = listed(table, row, "annotations", record["annotations"])
+        given = {
+            f"Expert {k}": rating(table, row, "annotations", value)
+            for k, value in enumerate(experts, 1)
+        }
+        items.append(
+            _summary(
+                record["cnndm_id"],
+                record["model_name"],
+                record["document"],
+                record["claim"],
+                "consistency",
+                given,
+            )
+        )
+    return items
+
+
 def _summary(
     article: str, system: str, text: str, summary: str, criterion: str, given: Mapping[str, float]
 ) -> Item:
+    """Return the item of one summary under one criterion."""
     return Item(
         f"{article}:{system}",
         summary,
@@ -171,8 +199,10 @@ def _summary(
 
 
 def prometheus(tables: Sequence[Table], gold: Sequence[str]) -> Made:
-    """Kim et al. 2024: a record is a whole prompt, with a rubric of its own. ``gold``: columns of
-    scores, or lists of them.
+    """Return the answers in records of Kim et al. 2024, and the rubric of all their criteria.
+
+    Each record is a whole prompt with its own criterion. ``gold``: columns with a score, or with a
+    list of scores.
     """
     table, rows = records(tables, ("idx", SYSTEMS, "instruction", *gold), "The records")
     criteria: dict[tuple[str, tuple[Option, ...]], Criterion] = {}
@@ -180,26 +210,20 @@ def prometheus(tables: Sequence[Table], gold: Sequence[str]) -> Made:
     for row, record in enumerate(rows):
         parts = _prompt_parts(record["instruction"])
         if parts is None:
-            raise table.fault(row, "instruction", "no prompt with an answer and a rubric in it.")
-        aspect, *listed_scores = SCORE.split(parts["rubric"])
-        aspect = aspect.strip().removeprefix("[").removesuffix("]").strip()
-        scores = zip(listed_scores[::2], listed_scores[1::2], strict=True)
-        options = tuple(Option(int(score), text.strip()) for score, text in scores)
+            raise table.fault(
+                row,
+                "instruction",
+                "expected a prompt with an answer and a rubric in it; the format has changed.",
+            )
+        aspect, options = _criterion_parts(parts["rubric"])
         if (aspect, options) not in criteria:
-            short = shorten(aspect, MAX_NAME)
-            same = sum(
-                look_alike(shorten(other, MAX_NAME)) == look_alike(short) for other, _ in criteria
-            )
-            criteria[aspect, options] = Criterion(
-                f"{short} ({same + 1})" if same else short, options, aspect
-            )
+            name = _free_name(aspect, [other for other, _ in criteria])
+            criteria[aspect, options] = Criterion(name, options, aspect)
         given: dict[str, float] = {}
         for column in gold:
-            values = (
-                listed(table, row, column, record[column])
-                if record[column][:1] == "["
-                else [record[column]]
-            )
+            values = [record[column]]
+            if record[column].startswith("["):
+                values = listed(table, row, column, record[column])
             given |= {
                 f"{column} {k}": rating(table, row, column, value)
                 for k, value in enumerate(values, 1)
@@ -210,31 +234,47 @@ def prometheus(tables: Sequence[Table], gold: Sequence[str]) -> Made:
                 parts["response"],
                 parts["instruction"],
                 parts.get("reference", ""),
-                criteria[aspect, options].name,
-                None,
-                record["idx"],
-                record[SYSTEMS],
-                record.get("category"),
-                given,
+                criterion=criteria[aspect, options].name,
+                prompt=record["idx"],
+                candidate=record[SYSTEMS],
+                task=record.get("category"),
+                ratings=given,
             )
         )
     return items, Rubric("Of each record", tuple(criteria.values()))
 
 
-def two_turns(tables: Sequence[Table], gold: Sequence[str]) -> Made:
-    """MT-Bench's answers as conversations of two turns, for pairs and lists: each candidate's first
-    answer is its own.
+def _criterion_parts(rubric: str) -> tuple[str, tuple[Option, ...]]:
+    """Return (the aspect that is judged, its options) of a rubric in a Prometheus prompt."""
+    aspect, *rest = SCORE.split(rubric)
+    scores = zip(rest[::2], rest[1::2], strict=True)
+    options = tuple(Option(int(score), text.strip()) for score, text in scores)
+    return aspect.strip().removeprefix("[").removesuffix("]").strip(), options
 
-    The prompt is the dialogue before the second answer. Columns ``instruction_2`` and
-    ``response_2`` hold the second turn.
+
+def _free_name(aspect: str, taken: Sequence[str]) -> str:
+    """Return a short name for an aspect, with a number if other aspects have the same."""
+    short = shorten(aspect, MAX_NAME)
+    same = 0
+    for other in taken:
+        if look_alike(shorten(other, MAX_NAME)) == look_alike(short):
+            same += 1
+    return f"{short} ({same + 1})" if same else short
+
+
+def two_turns(tables: Sequence[Table], gold: Sequence[str]) -> Made:
+    """Return MT-Bench's answers as conversations of two turns, for pairs and lists.
+
+    Each candidate keeps its own first answer. The columns ``instruction_2`` and ``response_2`` have
+    the second turn.
     """
     made, rubric = prometheus(tables, gold)
     items = []
     for item in made:
         asked = TWO_TURNS.search(item.instruction)
         if asked is None:
-            raise LabError(f"“{shorten(item.item_id)}” is no dialogue of two turns.")
-        first, answer, second = map(str.strip, asked.groups())
+            raise LabError(f"“{shorten(item.item_id)}” is not a dialogue of two turns.")
+        first, answer, second = (turn.strip() for turn in asked.groups())
         further = {"instruction_2": second, "response_2": item.response}
         items.append(
             replace(item, instruction=first, response=answer, reference="", columns=further)
@@ -243,12 +283,15 @@ def two_turns(tables: Sequence[Table], gold: Sequence[str]) -> Made:
 
 
 def _prompt_parts(text: str) -> dict[str, str] | None:
-    """A prompt at its headings: an answer may hold some, so the first two are taken first, the last
-    ones last.
+    """Return the parts of a prompt by their headings; None if one is missing or out of order.
+
+    An answer may have such headings itself. So the first two headings count where they first occur,
+    and those after the answer where they last occur.
     """
     spans = {}
     for name, pattern in HEADINGS.items():
-        if matches := list(re.finditer(pattern, text, re.M)):
+        matches = list(re.finditer(pattern, text, re.M))
+        if matches:
             spans[name] = matches[0] if name in ("instruction", "response") else matches[-1]
     starts = [span.start() for span in spans.values()]
     if not {"instruction", "response", "rubric"} <= {*spans} or starts != sorted(starts):
@@ -261,7 +304,7 @@ def _prompt_parts(text: str) -> dict[str, str] | None:
 
 
 def topical_chat(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
-    """Mehri and Eskenazi 2020, as UniEval has it: the mean of three people on each criterion."""
+    """Return the turns of Mehri and Eskenazi 2020 in UniEval's form: means of three people."""
     table, rows = records(
         tables, ("source", "system_id", "system_output", "context", "scores"), "The turns"
     )
@@ -291,9 +334,7 @@ def topical_chat(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
 
 
 def llmbar(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
-    """Zeng et al. 2024: the answers of each instruction as two candidates; the labelled one is the
-    better.
-    """
+    """Return the pairs of LLMBar (Zeng et al. 2024); their labels name the better candidate."""
     items = []
     for table in tables:
         subset = table.name.rpartition("-")[2].split(".")[0]
@@ -318,8 +359,9 @@ def llmbar(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
 
 
 def llm_rubric(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
-    """Hashemi et al. 2024: one named person a conversation, 1 to 4 on Q0 (overall) to Q8; 0, cannot
-    be said, has no item.
+    """Return the conversations of Hashemi et al. 2024, each rated by one named person.
+
+    Q0 (overall) to Q8 are rated from 1 to 4. A 0 means “cannot be judged” and gives no item.
     """
     questions = [f"Q{k}" for k in range(9)]
     table, rated = records(tables, ("text_id", "annotator_id", *questions), "The ratings")
@@ -328,7 +370,9 @@ def llm_rubric(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
     items = []
     for row, record in enumerate(rated):
         if record["text_id"] not in messages:
-            raise table.fault(row, "text_id", f"“{shorten(source.name)}” has no such conversation.")
+            raise table.fault(
+                row, "text_id", f"“{shorten(source.name)}” does not have this conversation."
+            )
         line, said = messages[record["text_id"]]
         turns = [
             f"{turn['role'].capitalize()}: {turn['content']}"
@@ -338,7 +382,8 @@ def llm_rubric(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
             record["text_id"], "\n\n".join(turns), block=record["text_id"], task="conversation"
         )
         for name in questions:
-            if score := rating(table, row, name, record[name]):
+            score = rating(table, row, name, record[name])
+            if score:
                 given = {f"person {record['annotator_id']}": score}
                 items.append(replace(base, criterion=name, ratings=given))
     return items, None
@@ -348,6 +393,7 @@ READERS: Mapping[str, Callable[[Sequence[Table], Sequence[str]], Made]] = {
     reader.__name__: reader
     for reader in (hanna, summeval, prometheus, two_turns, topical_chat, llmbar, llm_rubric)
 }
-"""By the names that ``data/published/sources.toml`` uses: (tables, columns of gold scores) ->
-(items, rubric).
+"""Readers by their names in ``data/published/sources.toml``.
+
+A reader takes the tables and the names of gold columns, and returns items and a rubric.
 """

@@ -1,8 +1,8 @@
 """Find the records in a JSON document, however the tool that wrote it nests them.
 
-Known are lists of records, what ``DataFrame.to_json`` writes in each orientation, and the full
-exports of Label Studio and Argilla, whose ratings are put beside the text. A form that may be read
-in two ways is refused.
+We know lists of records, each orientation of ``DataFrame.to_json``, and the full exports of Label
+Studio and Argilla, whose ratings become columns. A form that can be read in two ways is refused,
+because a wrong guess would swap rows and columns without a trace.
 """
 
 import json
@@ -12,22 +12,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from rubriclab.data.limits import refusal
-from rubriclab.model.text import LabError, shorten
+from rubriclab.model.text import LabError, count, shorten
 
 Json = dict[str, Any]
 RATING = re.compile(r"[-+]?\d{1,9}([.,]\d{1,9})?")
+"""A label that is a rating."""
 NO_RATINGS = ("draft", "discarded", "pending", "missing")
-"""States of an Argilla response that its author has not given, or taken back."""
+"""States of an Argilla response that its author has not submitted, or has withdrawn."""
 AS_RECORDS = 'Save it again with df.to_json(path, orient="records").'
 REGION = ("start", "end", "startOffset", "x", "y")
-"""What a Label Studio result about a part of the text has."""
+"""Keys of a Label Studio result that is about a part of the text."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The records of a document. ``people``: (column, question) of ratings, None if no tool said.
+    """The records of one document.
 
-    ``note``: what a reader should know.
+    people: (column, question) of each person's ratings; None where no tool names them
+    note: what the user should know about the file
     """
 
     records: list[Any]
@@ -38,7 +40,7 @@ class Found:
 def records_in(value: Any, name: str) -> Found:
     """Return the records of a whole JSON document.
 
-    Raises LabError for one whose records cannot be told for certain, with what to do.
+    Raises LabError, with what to do, for a document whose records are uncertain.
     """
     records = value if isinstance(value, list) else _of_object(value, name)
     if records and all(isinstance(record, list) for record in records):
@@ -69,10 +71,9 @@ def annotated(records: list[Any], name: str) -> Found:
 
 
 def _of_object(value: Any, name: str) -> list[Any]:
+    """Return the records of a JSON object. Raises LabError for other values and unknown forms."""
     if not isinstance(value, dict):
-        kind = "text" if isinstance(value, str) else "null" if value is None else "number"
-        kind = "truth value" if isinstance(value, bool) else kind
-        raise refusal(name, f" holds a JSON {kind}; expected a list of records.")
+        raise refusal(name, f" holds a JSON {_json_kind(value)}; expected a list of records.")
     columns, data, rows = value.get("columns"), value.get("data"), value.get("rows")
     if isinstance(columns, list) and isinstance(data, list) and "index" in value:
         return _of_split(columns, data, name)
@@ -91,6 +92,15 @@ def _of_object(value: Any, name: str) -> list[Any]:
     raise _several(value, name)
 
 
+def _json_kind(value: Any) -> str:
+    """Return what JSON calls a value that is not a list or an object."""
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, bool):
+        return "truth value"
+    return "null" if value is None else "number"
+
+
 def _has_row(row: Any) -> bool:
     """Return whether a row is one of a Hugging Face data set's viewer."""
     return isinstance(row, dict) and isinstance(row.get("row"), dict)
@@ -102,32 +112,34 @@ def _is_record(cell: Any) -> bool:
 
 
 def _several(value: Json, name: str) -> LabError:
+    """Return the error for an object in which several lists, or none, may be the records."""
     lists = [key for key, part in value.items() if isinstance(part, list)]
     listed = ", ".join(f"“{shorten(key, 30)}”" for key in lists[:6])
-    where = (
-        f" Its lists stand under {listed}. Save the one with the answers alone." if lists else ""
-    )
+    where = ""
+    if lists:
+        where = f" Its lists are under {listed}. Save only the one with the answers."
     return refusal(name, f" holds a JSON object; expected a list of records.{where}")
 
 
 def _of_split(columns: list[Any], data: list[Any], name: str) -> list[Any]:
+    """Return the records of a frame with orient="split". Raises LabError for a row that differs."""
     names = [*map(str, columns)]
     for number, row in enumerate(data, 1):
         if not isinstance(row, list) or len(row) != len(names):
             raise refusal(
                 name,
-                f", row {number:,} of “data”: expected a list of {len(names)} cells, as “columns” "
-                "has. "
-                f"{AS_RECORDS}",
+                f", row {number:,} of “data”: expected a list of {len(names)} cells, one for each "
+                f"of “columns”. {AS_RECORDS}",
             )
     return [dict(zip(names, row, strict=True)) for row in data]
 
 
 def _of_named(value: Json, name: str) -> list[Any]:
-    """Return the records of an object of objects: columns first as ``to_json`` writes, or by a key.
+    """Return the records of an object of objects, which may hold columns or rows.
 
-    In columns first every column has the same keys, those of the rows. Numbers are never names of
-    columns here, and one column holds one kind of value.
+    ``to_json`` writes columns first: every column then has the same keys, those of the rows. Two
+    things tell rows from columns: a number is never the name of a column here, and the values of
+    one column have one kind. Raises LabError where neither decides.
     """
     parts = [*value.values()]
     inner = [*parts[0]]
@@ -146,8 +158,7 @@ def _of_named(value: Json, name: str) -> list[Any]:
     raise refusal(
         name,
         f" holds objects in an object (“{shorten(next(iter(value)), 30)}”, in it "
-        f"“{shorten(inner[0], 30)}”): "
-        f"rows or columns? {AS_RECORDS}",
+        f"“{shorten(inner[0], 30)}”): rows or columns? {AS_RECORDS}",
     )
 
 
@@ -162,17 +173,19 @@ def _kinds(cells: Any) -> int:
 
 
 def _turned(value: Json, rows: Sequence[str]) -> list[Any]:
+    """Return the records of an object of columns."""
     records = [{column: cells[row] for column, cells in value.items()} for row in rows]
     return _with_key(records, rows)
 
 
 def _keyed(value: Json) -> list[Any]:
+    """Return the records of an object of rows."""
     return _with_key([*value.values()], [*value])
 
 
 def _with_key(records: list[Any], keys: Sequence[str]) -> list[Any]:
-    """Return records with their keys as ``id``, where these say more than the number of a row."""
-    counted = [*map(str, range(len(keys)))] == [*keys]
+    """Return records with their keys as ``id``, unless the keys only number the rows."""
+    counted = list(keys) == [str(number) for number in range(len(keys))]
     known = {"id", "item_id", "index"} & {key for record in records for key in record}
     if counted or known:
         return records
@@ -184,7 +197,7 @@ def _with_key(records: list[Any], keys: Sequence[str]) -> list[Any]:
 
 @dataclass
 class _Task:
-    """One text with what people said of it. ``given``: (question, rater, value)."""
+    """One text and its ratings. given: (question, rater, value) of each."""
 
     cells: Json
     given: list[tuple[str, str, Any]]
@@ -193,8 +206,8 @@ class _Task:
 def _rated(tool: str, tasks: list[_Task], name: str) -> Found:
     """Return a record for each task, with a column for each question and rater.
 
-    What is no number (a label, a text, a ranking) stays together in the column “annotations”,
-    which is never taken for an answer. Raises LabError for two ratings of one rater.
+    Values that are not numbers (a label, a text, a ranking) share the column “annotations”, which
+    is never taken for an answer. Raises LabError if one rater rated a question twice.
     """
     ratings: list[dict[tuple[str, str], Any]] = []
     others: list[dict[str, Any]] = []
@@ -209,8 +222,7 @@ def _rated(tool: str, tasks: list[_Task], name: str) -> Found:
                 raise refusal(
                     name,
                     f", record {number:,}: {rater} rated “{shorten(question)}” twice, "
-                    f"{rated[question, rater]} "
-                    f"and {score}. Keep the rating that counts.",
+                    f"{rated[question, rater]} and {score}. Keep the rating that counts.",
                 )
         ratings.append(rated)
         others.append(other)
@@ -222,33 +234,30 @@ def _rated(tool: str, tasks: list[_Task], name: str) -> Found:
         record = task.cells | {names[key]: rated.get(key) for key in keys}
         records.append(record | ({"annotations": other} if any(others) else {}))
     people = tuple((names[key], key[0]) for key in keys)
-    raters, questions = len({rater for _, rater in keys}), len({question for question, _ in keys})
-    said = "no ratings" if not keys else f"ratings of {raters} people on {questions} questions"
-    if raters == 1:
-        said = said.replace("1 people", "1 person")
-    if questions == 1:
-        said = said.replace("1 questions", "1 question")
-    return Found(records, people, f"Export of {tool}: {said}.")
+    found = "no ratings"
+    if keys:
+        raters = count(len({rater for _, rater in keys}), "person", "people")
+        questions = count(len({question for question, _ in keys}), "question")
+        found = f"ratings of {raters} on {questions}"
+    return Found(records, people, f"Export of {tool}: {found}.")
 
 
 def _rating_names(keys: Sequence[tuple[str, str]], taken: set[str]) -> dict[tuple[str, str], str]:
-    """Return the column of each question and rater: as short as tells them apart."""
+    """Return the column of each question and rater: the shortest name that is not ambiguous."""
     raters, questions = {rater for _, rater in keys}, {question for question, _ in keys}
     names = {}
     for question, rater in keys:
-        column = (
-            question
-            if len(raters) == 1
-            else rater
-            if len(questions) == 1
-            else f"{question} {rater}"
-        )
+        column = f"{question} {rater}"
+        if len(raters) == 1:
+            column = question
+        elif len(questions) == 1:
+            column = rater
         names[question, rater] = f"{column} (rating)" if column in taken else column
     return names
 
 
 def _number(value: Any) -> Any:
-    """Return the number of a rating, also of a choice that is a number; None for anything else."""
+    """Return the number of a rating or of a choice that is a number; None for anything else."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, bool):
@@ -267,6 +276,7 @@ def _is_task(record: Json) -> bool:
 
 
 def _of_task(record: Json) -> _Task:
+    """Return the text and the ratings of a Label Studio task, without cancelled annotations."""
     cells = dict(record["data"])
     given: list[tuple[str, str, Any]] = []
     for key, value in record.items():
@@ -284,7 +294,10 @@ def _of_task(record: Json) -> _Task:
 
 
 def _of_result(result: Json, rater: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield what one control of Label Studio holds; of a part of the text as no rating of it."""
+    """Yield the value of one control of Label Studio.
+
+    A value about a part of the text stays an object, so that it is not a rating of the whole text.
+    """
     question, value = str(result.get("from_name") or result.get("type")), result["value"]
     kind = str(result.get("type"))
     if kind in ("rating", "number", "choices") and kind in value and not {*REGION} & {*value}:
@@ -294,6 +307,7 @@ def _of_result(result: Json, rater: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def _rater(given: Any) -> str:
+    """Return the name of a rater, which an export gives as an object, a number or a text."""
     if isinstance(given, dict):
         given = given.get("email") or given.get("username") or given.get("id")
     return "annotator" if given is None else f"annotator {given}"
@@ -321,6 +335,7 @@ def _of_argilla(record: Json) -> _Task:
 
 
 def _of_response(question: str, answer: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield the value of an Argilla response, unless its author has not submitted it."""
     if not isinstance(answer, dict) or answer.get("value") is None:
         return
     status = str(answer.get("status") or "").rpartition(".")[2].lower()
@@ -329,7 +344,7 @@ def _of_response(question: str, answer: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _argilla_questions(records: list[Json]) -> dict[str, str]:
-    """Return the column of responses of each question, in a flat export or one of the hub."""
+    """Return each question's column of responses, in a flat export or one from the hub."""
     columns = [*dict.fromkeys(key for record in records for key in record)]
     flat = {
         column.removesuffix(".responses"): column
@@ -354,30 +369,38 @@ def _is_hub_cell(cell: Any) -> bool:
 
 
 def _of_flat_argilla(record: Json, questions: Mapping[str, str]) -> _Task:
+    """Return the text and the ratings of a flat Argilla record. ``questions``: their columns."""
     given: list[tuple[str, str, Any]] = []
     used = {*questions.values()}
     for question, column in questions.items():
-        cell = record.get(column)
         if column.endswith(".responses"):
             used |= {f"{column}.users", f"{column}.status"}
-            users, states = (record.get(f"{column}.{part}") or [] for part in ("users", "status"))
-            answers = [
-                {
-                    "value": value,
-                    "user_id": users[k] if k < len(users) else None,
-                    "status": states[k] if k < len(states) else None,
-                }
-                for k, value in enumerate(cell or ())
-            ]
-        elif isinstance(cell, dict) and isinstance(cell["value"], list):
-            answers = [
-                dict(zip(cell, parts, strict=False)) for parts in zip(*cell.values(), strict=False)
-            ]
+            answers = _of_flat_columns(record, column)
         else:
-            answers = cell if isinstance(cell, list) else []
+            answers = _of_hub_cell(record.get(column))
         for answer in answers:
             given += _of_response(question, answer)
     return _Task({key: value for key, value in record.items() if key not in used}, given)
+
+
+def _of_flat_columns(record: Json, column: str) -> list[Json]:
+    """Return the responses in a column of values, a column of users and a column of states."""
+    users = record.get(f"{column}.users") or []
+    states = record.get(f"{column}.status") or []
+    answers = []
+    for k, value in enumerate(record.get(column) or ()):
+        user = users[k] if k < len(users) else None
+        status = states[k] if k < len(states) else None
+        answers.append({"value": value, "user_id": user, "status": status})
+    return answers
+
+
+def _of_hub_cell(cell: Any) -> list[Any]:
+    """Return the responses in a cell from the hub: a list of them, or one object of lists."""
+    if isinstance(cell, dict) and isinstance(cell["value"], list):
+        rows = zip(*cell.values(), strict=False)
+        return [dict(zip(cell, parts, strict=False)) for parts in rows]
+    return cell if isinstance(cell, list) else []
 
 
 def as_json(text: str) -> Any:

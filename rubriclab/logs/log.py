@@ -1,7 +1,8 @@
 """Read a log that another tool wrote as a table of judgments, with prompts and replies.
 
-The file is read in its own worker, bounded in memory and time, and its records are streamed to an
-Arrow file that the caller maps. Every record becomes a judgment, or is counted with its reason.
+A separate worker reads the file, with limits on memory and time, because strangers wrote it. It
+streams the records to an Arrow file, which the caller maps into memory. Every record becomes a
+judgment, or is counted with the reason why it does not.
 """
 
 import json
@@ -23,7 +24,7 @@ from rubriclab.data.scores import REQUIRED
 from rubriclab.data.tables import Table, as_file
 from rubriclab.data.worker import Worker, program
 from rubriclab.logs.benchmarks import BENCHMARKS
-from rubriclab.logs.source import MAX_LOG, Record, Source, decoded
+from rubriclab.logs.source import MAX_LOG, Reader, Record, Source, decoded
 from rubriclab.logs.tools import DECISIONS, EXCHANGES, TOOLS
 from rubriclab.logs.unknown import unknown_form, unknown_log
 from rubriclab.model.data import MAX_OPTIONS
@@ -49,28 +50,55 @@ COLUMNS = (
     "block",
     "candidate",
 )
-"""Columns of ``data/scores.py`` that a reader may fill."""
+"""Columns of ``data/scores.py`` that a reader may fill, in the order of the table."""
 SCHEMA = pa.schema(
     [(name, pa.large_string()) for name in (*COLUMNS, "kind", "messages", "reply", "finish")]
 )
 READERS = (*TOOLS, *BENCHMARKS, DECISIONS, EXCHANGES)
-"""Every form that is known; the first that matches reads."""
+"""Every form that the lab can read; the first that matches reads the log."""
 KNOWN = tuple(reader.name for reader in READERS)
-LISTED = {"scores": ("ordering", None, MAX_OPTIONS), "lists": ("order", "|", MAX_CANDIDATES)}
-"""Column, sign between its entries, and how many of them are taken, by the kind of judgments."""
+
+
+@dataclass(frozen=True)
+class _ListLimit:
+    """Where a judgment lists its options, and how many ``data/scores.py`` accepts.
+
+    separator: what is between two entries; None for spaces
+    """
+
+    column: str
+    separator: str | None
+    most: int
+
+
+LIST_LIMITS = {
+    "scores": _ListLimit("ordering", None, MAX_OPTIONS),
+    "lists": _ListLimit("order", "|", MAX_CANDIDATES),
+}
 READ_SECONDS = 300.0
-BATCH, MOST_BESIDE = 500, 50
+"""A worker that reads a log is stopped after this time: a hostile file must not run for ever."""
+BATCH = 500
+"""Records that are written to the Arrow file at once."""
+MOST_SIBLINGS = 50
+"""Files in the log's folder that may be its batch's input: a folder may hold thousands."""
 HEAD = 1 << 16
+"""Bytes at the beginning of a file in which we look for what makes it a log."""
+LARGE = 1 << 16
+"""A record with more characters is written at once, so that memory stays bounded."""
+MOST_REASONS = 6
+"""Reasons for records left out that one sentence lists, the commonest first."""
 Records = Iterable[Record | str]
 
 
 @dataclass(frozen=True)
 class Log:
-    """The judgments of a log, a row each.
+    """The judgments of one log, one per row.
 
-    ``format``: the tool's name; ``kind``: of judgments, scores or pairs; ``data``: Arrow texts, the
-    columns of ``data/scores.py`` that the log fills, then ``messages`` (as JSON), ``reply`` and
-    ``finish``, empty where none are kept; ``left``: reason -> records that are no judgment.
+    format: the name of the tool that wrote it
+    kind: what was judged: scores, pairs or lists
+    data: texts; the columns of ``data/scores.py`` that the log fills, then ``messages`` (as JSON),
+        ``reply`` and ``finish``, which are empty where the log keeps none
+    left: reason -> number of records that are not judgments
     """
 
     name: str
@@ -81,7 +109,7 @@ class Log:
 
     @property
     def table(self) -> Table:
-        """What ``read_judgments`` reads; its note says what was left out."""
+        """Return the table for ``read_judgments``; its note says what was left out."""
         return Table(self.name, self.data, self.note)
 
     @property
@@ -90,32 +118,32 @@ class Log:
 
     @property
     def note(self) -> str:
-        left = (
-            f" {count(self.left.total(), 'record is', 'records are')} none: {_listed(self.left)}."
-        )
-        return f"{self.format} log: {count(self.data.num_rows, 'judgment')}." + left * bool(
-            self.left
-        )
+        """Return how many judgments were read, and what was left out and why."""
+        read = f"{self.format} log: {count(self.data.num_rows, 'judgment')}."
+        if not self.left:
+            return read
+        left = count(self.left.total(), "record is not a judgment", "records are not judgments")
+        return f"{read} {left}: {_listed(self.left)}."
 
 
 def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None) -> Log | None:
-    """The log in a file or in the bytes of one; None where it is in no form that a reader knows.
+    """Return the log in a file or in its bytes; None if it has none of the forms in ``READERS``.
 
-    ``kind``: of judgments, the commonest where None. A batch's input is looked for in its output's
-    folder. Raises LabError for a log of a tool whose form is not read, for a broken or hostile
-    file, and for a log none of whose records is a judgment, saying why.
+    ``kind``: which judgments to read; None for the commonest. The input of a batch is looked for in
+    the folder of its output. Raises LabError for a log of a tool whose form the lab cannot read,
+    for a broken or hostile file, and for a log without a single judgment.
     """
-    name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "log.json")
-    worker = Worker(READ_SECONDS, command=program(WORKER_MEMORY, "log"))
+    if not name:
+        name = "log.json" if isinstance(source, bytes) else PurePath(str(source)).name
     with tempfile.TemporaryDirectory(prefix="rubriclab-", ignore_cleanup_errors=True) as folder:
         file = as_file(source, name, Path(folder), MAX_LOG)
         if not _may_be(file):
             return None
+        siblings = [] if isinstance(source, bytes) else _siblings(file)
         result = Path(folder, "result.arrow")
-        siblings = [] if isinstance(source, bytes) else file.absolute().parent.glob("*.jsonl")
-        beside = sorted(map(str, siblings))[:MOST_BESIDE]
+        worker = Worker(READ_SECONDS, command=program(WORKER_MEMORY, "log"))
         try:
-            about = worker.run("log", file, name, result=str(result), beside=beside)
+            about = worker.run("log", file, name, result=str(result), siblings=siblings)
         finally:
             worker.close()
         if about.get("unknown"):
@@ -124,102 +152,158 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
             return None
         with pa.memory_map(str(result)) as arrow:
             data = pa.ipc.open_file(arrow).read_all()
-    left, kinds = Counter(about["left"]), Counter(about["kinds"])
-    if not kinds:
-        words = _listed(left) or "it has no records"
-        raise refusal(
-            name, f" is a log of {about['format']}, but none of its records is a judgment: {words}."
-        )
-    taken = str(kind) if kind in kinds else kinds.most_common(1)[0][0]
-    for other in {*kinds} - {taken}:
-        left[f"it is a judgment of {other}, and {taken} were taken (--kind {other} takes it)"] = (
-            kinds[other]
-        )
-        data = data.filter(compute.equal(data.column("kind"), taken))
-    filled = {
-        name for name in COLUMNS if compute.any(compute.not_equal(data.column(name), "")).as_py()
-    }
-    kept = [name for name in COLUMNS if name in filled.union(REQUIRED[taken])]  # type: ignore[index]
-    return Log(
-        name, about["format"], taken, data.select([*kept, "messages", "reply", "finish"]), left
-    )
-
-
-def _taken(record: Record | str) -> Record | str:
-    """The record, or why it is left out: a list longer than ``data/scores.py`` takes would have the
-    whole file refused.
-    """
-    if isinstance(record, str) or record.kind not in LISTED:
-        return record
-    column, sign, most = LISTED[record.kind]
-    more = len(record.cells[column].split(sign)) > most
-    return f"it lists more than {most} options" if more else record
+    return _of_one_kind(name, kind, about, data)
 
 
 def _may_be(file: Path) -> bool:
-    """Whether a look at the file lets it be a log: JSON, a zip, something packed, or a table that
-    may have a prompt.
+    """Return whether the beginning of a file may be that of a log.
+
+    A log is JSON, a zip, a compressed file, or a table that may have a column of prompts. No
+    worker is started for anything else.
     """
     with file.open("rb") as opened:
         head = opened.read(HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     return re.match(rb"[{\[]|PK|PAR1|\x1f\x8b|.*(?:prompt|messages)", head, re.I | re.S) is not None
 
 
+def _siblings(file: Path) -> list[str]:
+    """Return the files in the log's folder that may be its batch's input."""
+    found = sorted(str(path) for path in file.absolute().parent.glob("*.jsonl"))
+    return found[:MOST_SIBLINGS]
+
+
+def _of_one_kind(name: str, kind: str | None, about: Mapping[str, Any], data: pa.Table) -> Log:
+    """Return the log with the judgments of one kind; the others count as left out.
+
+    ``about``: what ``gather`` returned. Raises LabError if no record is a judgment.
+    """
+    left, kinds = Counter[str](about["left"]), Counter[str](about["kinds"])
+    if not kinds:
+        reasons = _listed(left) or "it has no records"
+        raise refusal(
+            name,
+            f" is a log of {about['format']}, but none of its records is a judgment: {reasons}.",
+        )
+    taken = str(kind) if kind in kinds else kinds.most_common(1)[0][0]
+    for other, records in kinds.items():
+        if other != taken:
+            left[
+                f"it is a judgment of {other}, and {taken} were taken (--kind {other} takes it)"
+            ] = records
+    if len(kinds) > 1:
+        data = data.filter(compute.equal(data.column("kind"), taken))
+    kept = []
+    for column in COLUMNS:
+        filled = compute.any(compute.not_equal(data.column(column), "")).as_py()
+        if filled or column in REQUIRED[taken]:  # type: ignore[index]
+            kept.append(column)
+    columns = [*kept, "messages", "reply", "finish"]
+    return Log(name, about["format"], taken, data.select(columns), left)
+
+
 def _listed(left: Counter[str]) -> str:
-    return "; ".join(f"{number:,} × {reason}" for reason, number in left.most_common(6))
+    """Return the commonest reasons with their numbers of records."""
+    return "; ".join(f"{number:,} × {reason}" for reason, number in left.most_common(MOST_REASONS))
 
 
 # ---- in the worker
 
 
 def gather(
-    file: str, name: str, result: str, beside: Iterable[str], complete: Callable[[Records], Records]
+    file: str,
+    name: str,
+    result: str,
+    siblings: Iterable[str],
+    complete: Callable[[Records], Records],
 ) -> dict[str, Any]:
-    """Writes the judgments of a log to ``result``; returns its format (None: not a log), reasons
-    and kinds with counts.
+    """Write the judgments of a log to ``result``, and return what else is known about it.
 
-    ``complete``: makes judgments of the records whose order stands in their prompts, or says why
-    they are none.
+    ``complete``: makes judgments of the records whose order is only in their prompts, or says why
+    they are not judgments. Returns ``format`` (None: not a log), and either ``unknown`` (a tool
+    whose form the lab cannot read) or ``left`` and ``kinds``, both with numbers of records.
     """
-    source = Source(Path(file), name, Path(result).with_name("unpacked"), tuple(map(Path, beside)))
+    scratch = Path(result).with_name("unpacked")
+    source = Source(Path(file), name, scratch, tuple(Path(path) for path in siblings))
     reader = next((reader for reader in READERS if reader.matches(source)), None)
     if reader in (None, EXCHANGES):
+        # Logs of other tools may have a prompt and a reply too, but not where we look for them.
         first = {key: decoded(value) for key, value in source.first.items()}
         nested = [key for key, value in first.items() if isinstance(value, list | dict)]
-        if unknown := unknown_form(first, nested):
+        unknown = unknown_form(first, nested)
+        if unknown:
             return {"format": None, "unknown": unknown}
     if reader is None:
         return {"format": None}
-    left, kinds, rows = Counter[str](), Counter[str](), list[Mapping[str, str]]()
+    left, kinds = Counter[str](), Counter[str]()
     with pa.OSFile(result, "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
-
-        def flush() -> None:
-            cells = [
-                pa.array([row.get(name, "") for row in rows], pa.large_string())
-                for name in SCHEMA.names
-            ]
-            writer.write_batch(pa.record_batch(cells, schema=SCHEMA))
-            rows.clear()
-
-        def read() -> Iterator[Record | str]:
-            for record in source.records(*reader.keys):
-                try:
-                    yield from reader.read(record, source)
-                except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
-                    yield f"it has not the form of {reader.name}"
-
-        for made in map(_taken, complete(read())):
+        output = _Output(writer)
+        for record in complete(_read(reader, source)):
+            made = _within_limits(record)
             if isinstance(made, str):
                 left[made] += 1
-                continue
-            kinds[made.kind] += 1
-            messages = json.dumps(made.prompt, ensure_ascii=False) if made.prompt else ""
-            cells = {**made.cells, "kind": made.kind, "messages": messages, "reply": made.reply}
-            cells["finish"] = made.finish
-            rows.append({key: storable(text) for key, text in cells.items()})
-            if len(rows) >= BATCH or sum(map(len, rows[-1].values())) > HEAD:
-                flush()
-        flush()
+            else:
+                kinds[made.kind] += 1
+                output.add(made)
+        output.flush()
     if source.broken:
-        left["it is no JSON object, or only half of one"] = source.broken
+        left["it is not a whole JSON object"] = source.broken
     return {"format": reader.name, "left": left, "kinds": kinds}
+
+
+def _read(reader: Reader, source: Source) -> Iterator[Record | str]:
+    """Yield what the records of a log hold, or why one holds no judgment.
+
+    Strangers wrote the log: a field may be missing, of another type, or nested without end. That
+    costs the one record, not the whole log.
+    """
+    for record in source.records(*reader.keys):
+        try:
+            yield from reader.read(record, source)
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            yield f"it does not have the form of {reader.name}"
+
+
+def _within_limits(record: Record | str) -> Record | str:
+    """Return the record, or why it is left out: a list that is too long.
+
+    Without this check, ``data/scores.py`` would refuse the whole file for one such record.
+    """
+    if isinstance(record, str) or record.kind not in LIST_LIMITS:
+        return record
+    limit = LIST_LIMITS[record.kind]
+    entries = record.cells[limit.column].split(limit.separator)
+    if len(entries) > limit.most:
+        return f"it lists more than {limit.most} options"
+    return record
+
+
+class _Output:
+    """The Arrow file of a log's judgments, written in batches so that memory stays bounded."""
+
+    def __init__(self, writer: pa.ipc.RecordBatchFileWriter) -> None:
+        self._writer = writer
+        self._rows: list[dict[str, str]] = []
+
+    def add(self, record: Record) -> None:
+        """Add a judgment; a large one is written at once, with those before it."""
+        messages = json.dumps(record.prompt, ensure_ascii=False) if record.prompt else ""
+        cells = {
+            **record.cells,
+            "kind": record.kind,
+            "messages": messages,
+            "reply": record.reply,
+            "finish": record.finish,
+        }
+        self._rows.append({column: storable(text) for column, text in cells.items()})
+        size = sum(len(text) for text in self._rows[-1].values())
+        if len(self._rows) >= BATCH or size > LARGE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that are waiting."""
+        columns = []
+        for column in SCHEMA.names:
+            cells = [row.get(column, "") for row in self._rows]
+            columns.append(pa.array(cells, pa.large_string()))
+        self._writer.write_batch(pa.record_batch(columns, schema=SCHEMA))
+        self._rows.clear()

@@ -1,13 +1,14 @@
 """Read what judges were asked and answered in the logs of evaluation tools.
 
-In these logs the order is in the prompt alone; ``exchanges`` finds it there. The forms are those
-of inspect-ai 0.3.285 (``scorer/_model.py``), promptfoo 0.123, lm-eval 0.4.13, DeepEval 2.9 and 4.3,
+These logs have the order only in the prompt; ``exchanges`` finds it there. The forms are those of
+inspect-ai 0.3.285 (``scorer/_model.py``), promptfoo 0.123, lm-eval 0.4.13, DeepEval 2.9 and 4.3,
 and OpenAI's documented batch files.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,12 @@ Records = Iterator[Record | str]
 STEPS = re.compile(
     r"\A\s*prompt:[ \t]*\n(.*?)\s*(?:\n\s*(?:reply|response|output):[ \t]*\n(.*))?\Z", re.I | re.S
 )
-"""What a metric of one's own may write into DeepEval's verbose logs, which itself keeps no prompt
-of a judge.
+"""The prompt and the reply in DeepEval's verbose logs.
+
+DeepEval itself keeps no prompt of a judge, but a user's own metric may write these steps.
 """
+LOOKED_AT = 20_000
+"""Characters of a text in which we look for messages, so that a long text costs no parsing."""
 PROMPTS = ("prompt", "messages", "judge_prompt", "user_prompt", "input")
 REPLIES = (
     "reply",
@@ -35,64 +39,63 @@ REPLIES = (
     "response",
 )
 FINISHES = ("finish_reason", "stop_reason", "finish")
-SPOKEN = ("text", "output_text", "input_text", "message")
-"""Types of parts of a message whose words count; reasoning is of other types."""
 JUDGES = ("judge", "judge_model", "evaluator", "model")
+"""PROMPTS, REPLIES, FINISHES, JUDGES: names of a table's columns, the most telling first."""
+SPOKEN = ("text", "output_text", "input_text", "message")
+"""Types of a message's parts that are text of the message; reasoning has other types."""
+HELD = ("message", "content", "text", "output_text", "output")
+"""Where an object keeps its text, in the order in which we look."""
 JUDGED = {"ordering", "order", "order_shown", "shown", "first", "second", "winner"}
+"""Columns that only a table of judgments has, which ``data/scores.py`` reads."""
 
 
 def messages_in(value: Any) -> Messages:
-    """The messages in a field: a text, JSON of messages, a list of them, or the body of a request,
-    without what is no text.
+    """Return the messages in a field, without those that have no text.
+
+    The field may be a text, JSON of messages, a list of them, or the body of a request.
     """
     if isinstance(value, str):
-        inner = messages_in(_parsed(value)) if '"content"' in value[:20_000] else ()
-        return inner or (({"role": "user", "content": value},) if value.strip() else ())
-    if isinstance(value, Mapping):
-        if body := next(
-            (value[key] for key in ("messages", "prompt", "input") if value.get(key)), None
-        ):
-            return messages_in(body)
-        text = text_in(value.get("content"))
-        return (
-            ({"role": name_of(value.get("role")) or "user", "content": text},)
-            if text.strip()
-            else ()
-        )
-    return (
-        tuple(message for part in value for message in messages_in(part))
-        if isinstance(value, list)
-        else ()
-    )
+        inner = messages_in(_parsed(value)) if '"content"' in value[:LOOKED_AT] else ()
+        return inner or _message("user", value)
+    if isinstance(value, list):
+        return tuple(message for part in value for message in messages_in(part))
+    if not isinstance(value, Mapping):
+        return ()
+    for key in ("messages", "prompt", "input"):
+        if value.get(key):
+            return messages_in(value[key])
+    return _message(name_of(value.get("role")) or "user", text_in(value.get("content")))
+
+
+def _message(role: str, text: str) -> Messages:
+    """Return one message; none for a text of blanks."""
+    return ({"role": role, "content": text},) if text.strip() else ()
 
 
 def text_in(value: Any) -> str:
-    """The text of a message's content or of a reply: as it is, of its parts, of its first
-    choice.
+    """Return the text of a message's content or of a reply.
+
+    It may be a text, a list of parts, an object that holds it, or choices, whose first one counts.
     """
     if isinstance(value, str):
         inner = _parsed(value)
         return text_in(inner) if under(inner, "choices") or under(inner, "content") else value
-    if isinstance(value, Mapping):
-        if value.get("type", "text") not in SPOKEN and "choices" not in value:
-            return ""  # reasoning, a tool, an image
-        inner = value.get("choices")
-        keys = ("message", "content", "text", "output_text", "output")
-        part = (
-            inner[0]
-            if isinstance(inner, list) and inner
-            else next(filter(None, map(value.get, keys)), None)
-        )
-        return text_in(part)
-    return (
-        "\n".join(filter(None, map(text_in, value))) if isinstance(value, list) else name_of(value)
-    )
+    if isinstance(value, list):
+        texts = [text_in(part) for part in value]
+        return "\n".join(text for text in texts if text)
+    if not isinstance(value, Mapping):
+        return name_of(value)
+    if value.get("type", "text") not in SPOKEN and "choices" not in value:
+        return ""  # reasoning, a tool, an image
+    choices = value.get("choices")
+    if isinstance(choices, list) and choices:
+        return text_in(choices[0])
+    held = [value[key] for key in HELD if value.get(key)]
+    return text_in(held[0]) if held else ""
 
 
 def finish_in(value: Any) -> str:
-    """Return why a completion or an answer in a log ended, as its server said it; "" where the log
-    does not say.
-    """
+    """Return why a completion in a log ended, in its server's word; "" where the log has none."""
     if isinstance(value, str):
         value = _parsed(value)
     first = under(value, "choices", 0) or value
@@ -108,86 +111,101 @@ def finish_in(value: Any) -> str:
 
 
 def _parsed(text: str) -> Any:
-    return decoded(text.encode("utf-8", "replace")) if text.lstrip()[:1] in ("{", "[") else None
+    """Return the value of a text that is a JSON object or list; None for any other text."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    return decoded(text.encode("utf-8", "replace"))
 
 
 def _inspect(sample: Json, _: Source) -> Records:
+    """Yield the judgments of an inspect-ai sample: one per scorer, or one per typed question."""
     scores = sample.get("scores")
     if not isinstance(scores, Mapping) or not scores:
         yield "the sample has no score: it failed, or was not scored"
         return
     for score in scores.values():
         kept = under(score, "metadata")
-        holders = [kept, *(kept.values() if isinstance(kept, Mapping) else ())]
-        # A scorer of typed questions keeps both, there or in a part of its own.
-        if decided := next(
-            (part for part in holders if under(part, "questions") and under(part, "answers")), None
-        ):
-            yield from decisions_in(decided, decided)
+        typed = _typed_questions(kept)
+        if typed is not None:
+            yield from decisions_in(typed, typed)
             continue
         match under(kept, "grading"):
             case [first, *more, answer]:
-                cells = {"judge": name_of(under(answer, "model"))}
                 yield Record(
-                    "",
-                    cells,
-                    messages_in([first, *more]),
-                    text_in(answer),
-                    name_of(under(score, "value")),
+                    cells={"judge": name_of(under(answer, "model"))},
+                    prompt=messages_in([first, *more]),
+                    reply=text_in(answer),
+                    verdict=name_of(under(score, "value")),
                     finish=finish_in(kept) or finish_in(answer),
                 )
             case _:
                 yield "its scorer kept no prompt of a grader (metadata.grading)"
 
 
+def _typed_questions(kept: Any) -> Any:
+    """Return what holds typed questions and their answers: a score's metadata or a part of it."""
+    holders = [kept]
+    if isinstance(kept, Mapping):
+        holders += kept.values()
+    for holder in holders:
+        if under(holder, "questions") and under(holder, "answers"):
+            return holder
+    return None
+
+
 def _promptfoo(result: Json, log: Source) -> Records:
-    if ":decisions:" in name_of(under(result, "provider", "id") or under(result, "provider")):
+    """Yield the judgments of a promptfoo result: one per assertion that a model grades."""
+    provider = under(result, "provider", "id") or under(result, "provider")
+    if ":decisions:" in name_of(provider):
         yield from promptfoo_decisions(result, log)
         return
+    found = False
     parts: list[Any] = [result.get("gradingResult")]
-    asked = 0
-    while parts:  # sets of assertions hold parts of their own
+    while parts:  # a set of assertions has parts of its own
         part = parts.pop(0)
         parts += under(part, "componentResults") or []
-        if prompt := under(part, "metadata", "renderedGradingPrompt"):
-            asked += 1
-            judge = under(part, "assertion", "provider", "id") or under(
-                part, "assertion", "provider"
-            )
-            # No reply is kept, but what promptfoo read in one.
-            read = {key: part[key] for key in ("reason", "pass", "score") if key in part}
-            reply = json.dumps(read, ensure_ascii=False)
-            yield Record(
-                "",
-                {"judge": name_of(judge)},
-                messages_in(prompt),
-                reply,
-                name_of(part.get("score")),
-            )
-    if not asked:
+        prompt = under(part, "metadata", "renderedGradingPrompt")
+        if not prompt:
+            continue
+        found = True
+        judge = under(part, "assertion", "provider", "id") or under(part, "assertion", "provider")
+        # promptfoo keeps no reply, only what it parsed from one.
+        parsed = {key: part[key] for key in ("reason", "pass", "score") if key in part}
+        yield Record(
+            cells={"judge": name_of(judge)},
+            prompt=messages_in(prompt),
+            reply=json.dumps(parsed, ensure_ascii=False),
+            verdict=name_of(part.get("score")),
+        )
+    if not found:
         yield "its assertions keep no prompt of a judge"
 
 
 def _lm_eval(sample: Json, _: Source) -> Records:
-    calls, said = sample["arguments"], under(sample, "resps", 0)
+    """Yield the judgments of an lm-eval sample: one per generated reply."""
+    calls = sample["arguments"]
     calls = [*calls.values()] if isinstance(calls, Mapping) else calls
     prompt = under(calls, 0, "arg_0") or under(calls, 0, 0)
-    prompt = prompt[0] if isinstance(prompt, list) and len(prompt) == 1 else prompt
-    replies = [
-        text for text in (said if isinstance(said, list) else [said]) if isinstance(text, str)
-    ]
+    if isinstance(prompt, list) and len(prompt) == 1:
+        prompt = prompt[0]
+    given = under(sample, "resps", 0)
+    given = given if isinstance(given, list) else [given]
+    replies = [text for text in given if isinstance(text, str)]
     if not prompt or not replies or len(calls) != 1:
         yield "a sample of likelihoods, in which no reply was written"
         return
+    # lm-eval filters all replies to one verdict, which belongs to none of several.
     verdict = text_in(under(sample, "filtered_resps", 0)) if len(replies) == 1 else ""
     for reply in replies:
-        yield Record("", {}, messages_in(prompt), reply, verdict)
+        yield Record(prompt=messages_in(prompt), reply=reply, verdict=verdict)
 
 
 def _deepeval(case: Json, _: Source) -> Records:
+    """Yield the judgments of a DeepEval test case: one per metric that logs its steps."""
     for metric in case.get("metricsData") or [{}]:
         logs = under(metric, "verboseLogs")
-        if (steps := STEPS.match(logs) if isinstance(logs, str) else None) is None:
+        steps = STEPS.match(logs) if isinstance(logs, str) else None
+        if steps is None:
             yield "DeepEval keeps no prompt of this metric's judge"
             continue
         cells = {
@@ -198,58 +216,95 @@ def _deepeval(case: Json, _: Source) -> Records:
         yield Record("", cells, messages_in(steps[1]), reply, name_of(metric.get("score")))
 
 
+@dataclass(frozen=True)
+class _Request:
+    """Where a request of a batch is. start: the first byte of its line."""
+
+    file: Path
+    start: int
+
+
 @lru_cache(maxsize=1)
-def _requests(files: tuple[Path, ...]) -> dict[str, tuple[Path, int]]:
-    """Where each request of a batch's inputs begins, by its custom_id."""
+def _requests(files: tuple[Path, ...]) -> dict[str, _Request]:
+    """Return where each request of a batch's inputs begins, by its custom_id.
+
+    Only places are kept: an input may be as large as the memory.
+    """
     asked = {}
-    for path in filter(Path.is_file, files):
+    for path in files:
+        if not path.is_file():
+            continue
         with path.open("rb") as file:
             start = 0
-            # A file whose first line is no request is none of a batch's inputs.
-            while isinstance(under(request := decoded(file.readline(MAX_RECORD)), "body"), Mapping):
-                asked[name_of(request.get("custom_id"))] = path, start
+            request = decoded(file.readline(MAX_RECORD))
+            # Stop at a line that is not a request: the file is not an input, or has ended.
+            while isinstance(under(request, "body"), Mapping):
+                asked[name_of(request.get("custom_id"))] = _Request(path, start)
                 start = file.tell()
+                request = decoded(file.readline(MAX_RECORD))
     return asked
 
 
 def _batch(answer: Json, source: Source) -> Records:
+    """Yield the judgment of a line of an OpenAI batch's output; its prompt is in the input."""
     if "response" not in answer:
         yield "it is a request: import the batch's output, with this input in its folder"
         return
     body = under(answer, "response", "body")
-    path, start = _requests(source.beside).get(name_of(answer.get("custom_id")), (None, 0))
     if not isinstance(body, Mapping) or under(answer, "response", "status_code") != 200:
         yield "the call failed"
-    elif path is None:
-        yield "the batch's input, which has its prompt, does not lie beside it, in the same folder"
-    else:
-        with path.open("rb") as file:
-            file.seek(start)
-            request = under(decoded(file.readline()), "body")
-        cells = {"judge": name_of(body.get("model"))}
-        yield Record("", cells, messages_in(request), text_in(body), finish=finish_in(body))
+        return
+    place = _requests(source.siblings).get(name_of(answer.get("custom_id")))
+    if place is None:
+        yield "the batch's input, which has its prompt, is not in the same folder"
+        return
+    with place.file.open("rb") as file:
+        file.seek(place.start)
+        request = under(decoded(file.readline()), "body")
+    cells = {"judge": name_of(body.get("model"))}
+    yield Record("", cells, messages_in(request), text_in(body), finish=finish_in(body))
 
 
-def _column(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+def _column(record: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """Return the record's column that has the first of these names; None if it has none."""
     known = {str(name).strip().lower(): name for name in record}
-    return next((known[name] for name in names if name in known), None)
+    for name in names:
+        if name in known:
+            return known[name]
+    return None
+
+
+def _field(record: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return the content of the column that has the first of these names; "" if there is none."""
+    column = _column(record, names)
+    return "" if column is None else record[column] or ""
 
 
 def _is_exchange(source: Source) -> bool:
-    first = source.first if source.form in ("lines", "json", "table") else {}
-    judged = any(_column(first, (name,)) for name in JUDGED)
-    return (
-        _column(first, PROMPTS) is not None and _column(first, REPLIES) is not None and not judged
-    )
+    """Return whether records have a prompt and a reply, and are not judgments already."""
+    if source.form not in ("lines", "json", "table"):
+        return False
+    first = source.first
+    if any(_column(first, (name,)) for name in JUDGED):
+        return False
+    return _column(first, PROMPTS) is not None and _column(first, REPLIES) is not None
 
 
 def _exchange(record: Json, _: Source) -> Records:
-    prompt, reply, judge = (
-        record.get(_column(record, names) or "") for names in (PROMPTS, REPLIES, JUDGES)
+    """Yield the judgment of a record with a prompt and a reply, whichever tool wrote it."""
+    reply = _field(record, REPLIES)
+    yield Record(
+        cells={"judge": name_of(_field(record, JUDGES))},
+        prompt=messages_in(_field(record, PROMPTS)),
+        reply=text_in(reply),
+        finish=name_of(_field(record, FINISHES)) or finish_in(reply),
     )
-    finish = name_of(record.get(_column(record, FINISHES) or "")) or finish_in(reply)
-    cells = {"judge": name_of(judge)}
-    yield Record("", cells, messages_in(prompt), text_in(reply), finish=finish)
+
+
+def _is_wire(log: Source) -> bool:
+    """Return whether records are requests with typed questions and their responses."""
+    asked = under(log.first, "request", "questions")
+    return bool(asked and under(log.first, "response", "answers"))
 
 
 TOOLS = (
@@ -272,9 +327,7 @@ TOOLS = (
 )
 DECISIONS = Reader(
     "typed questions",
-    lambda log: bool(
-        under(log.first, "request", "questions") and under(log.first, "response", "answers")
-    ),
+    _is_wire,
     lambda record, _: decisions_in(record.get("request"), record.get("response")),
 )
 """Lines of ``{"request": …, "response": …}`` as they went over the wire."""

@@ -1,4 +1,7 @@
-"""Recognise logs of tools whose form the lab cannot read, so that none is taken for a table."""
+"""Recognise logs of tools whose form the lab cannot read.
+
+Without this, such a log would be read as a table of answers.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,7 +14,11 @@ from rubriclab.model.text import LabError
 
 @dataclass(frozen=True)
 class Form:
-    """A tool's form, known by the keys of a record: all of ``keys``, or one that begins so."""
+    """One form of a tool's records, recognised by their keys.
+
+    keys: a record has all of them
+    prefixes: or one of its keys begins with one of these
+    """
 
     tool: str
     keys: tuple[str, ...] = ()
@@ -77,20 +84,22 @@ FORMS = (
 )
 """Forms by the keys of their records; the first that fits names the tool."""
 JUDGED = {"ordering", "order", "order_shown", "shown", "first", "second", "winner"}
+"""Columns of a table of judgments: a record with one of them has an order or a winner."""
 
 
 def unknown_form(keys: Collection[str], structured: Collection[str]) -> str:
-    """Return the tool whose log has records with these keys; empty where none is recognised.
+    """Return the tool whose log has records with these keys; empty where we recognise none.
 
-    ``structured``: the keys whose values are lists or objects. Two plain columns may have any
-    names, and a record that tells its order is a judgment, whatever else it holds.
+    ``structured``: the keys whose values are lists or objects. A form of one or two keys needs one
+    of them to be structured, because a plain table may have columns with the same names. A record
+    that has an order is a judgment, whatever else it has.
     """
     names = {str(key) for key in keys}
     if JUDGED & {name.lower() for name in names}:
         return ""
     for form in FORMS:
-        told = len(form.keys) > 2 or not {*form.keys}.isdisjoint(structured)
-        if form.keys and names.issuperset(form.keys) and told:
+        certain = len(form.keys) > 2 or not {*form.keys}.isdisjoint(structured)
+        if form.keys and names.issuperset(form.keys) and certain:
             return form.tool
         if form.prefixes and any(name.startswith(form.prefixes) for name in names):
             return form.tool

@@ -147,15 +147,18 @@ PICTURE = [user([{"type": "image_url", "image_url": {"url": "x"}}]), assistant("
 @pytest.mark.parametrize(
     ("records", "words"),
     [
-        ([{"messages": [user(ASKED)]}], "row 1, column “messages”: its last message is of “user”"),
-        ([{"messages": NO_ANSWER}], "row 1, column “messages”: its last message says nothing"),
+        (
+            [{"messages": [user(ASKED)]}],
+            "row 1, column “messages”: its last message is from “user”",
+        ),
+        ([{"messages": NO_ANSWER}], "row 1, column “messages”: its last message has no text"),
         (
             [{"messages": [assistant(GOOD), assistant("")]}],
-            "row 1, column “messages”: its last message says nothing",
+            "row 1, column “messages”: its last message has no text",
         ),
         (
             [{"messages": PICTURE}],
-            "a part of type “image_url”, which is no text. Leave the row out",
+            "a part of type “image_url”, which is not text. Leave the row out",
         ),
         (
             [CHAT, CHAT | {"chosen": "a plain text"}],
@@ -226,7 +229,7 @@ def test_a_list_that_python_printed_is_refused(cell: str, column: str) -> None:
 @pytest.mark.parametrize("cell", ["b'some text'", "['one', 'two']"])
 def test_bytes_and_lists_that_python_printed_are_refused(cell: str) -> None:
     table = read_table(f'response,rating\n"{cell}",3\n"{cell}",4\n'.encode(), "x.csv")
-    with pytest.raises(LabError, match=r"column “response”: .* as Python prints them, no text"):
+    with pytest.raises(LabError, match=r"column “response”: .* as Python prints them, not text"):
         made(table)
 
 

@@ -493,7 +493,7 @@ def test_a_chats_last_answer_is_scored_and_what_was_said_before_is_its_instructi
     [
         (
             chat(("assistant", "Yes?"), ("user", "Why?")),
-            r"row 2, column “messages”: its last message is of “user”",
+            r"row 2, column “messages”: its last message is from “user”",
         ),
         (
             '{"messages": null}\n',

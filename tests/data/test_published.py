@@ -249,7 +249,7 @@ def test_preferences_follow_from_ratings_of_each_answer() -> None:
         (
             "vicuna",
             '[{"idx": 1, "response_source": "m", "instruction": "Ask."}]',
-            "no prompt with an answer",
+            "expected a prompt with an answer",
         ),
         (
             "topical_chat",

@@ -73,7 +73,7 @@ def test_labels_of_rows_become_ids() -> None:
             'rows or columns.*orient="records"',
         ),
         ({"0": {"0": "a", "1": "b"}, "1": {"0": "c", "1": "d"}}, "rows or columns"),
-        ({"train": [{"a": 1}], "test": [{"a": 2}]}, "lists stand under “train”, “test”"),
+        ({"train": [{"a": 1}], "test": [{"a": 2}]}, "lists are under “train”, “test”"),
         (
             {"columns": ["a", "b"], "index": [0], "data": [[1]]},
             "row 1 of “data”: expected a list of 2",

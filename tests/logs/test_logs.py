@@ -111,7 +111,7 @@ def test_a_batch_is_read_with_the_input_that_lies_beside_it(tmp_path: Path) -> N
     alone = tmp_path / "batch_output.jsonl"
     alone.write_bytes((SAMPLES / "batch_output.jsonl").read_bytes())
     with pytest.raises(
-        LabError, match="4 × the batch's input, which has its prompt, does not lie beside it"
+        LabError, match="4 × the batch's input, which has its prompt, is not in the same folder"
     ):
         read_log(alone)
 
@@ -395,8 +395,8 @@ def test_what_is_broken_is_counted_and_what_is_hostile_refused(tmp_path: Path) -
     log = log_of(
         written(tmp_path, "\n".join([*lines, json.dumps(ALPACA | {"instruction": "\ud83d"})]))
     )
-    assert (len(log.frame), log.left["it is no JSON object, or only half of one"]) == (2, 2)
-    assert log.left["it has not the form of AlpacaEval"] == 1
+    assert (len(log.frame), log.left["it is not a whole JSON object"]) == (2, 2)
+    assert log.left["it does not have the form of AlpacaEval"] == 1
     assert log.left["the annotator gave no preference from 1 to 2"] == 1
     assert np.all(log.frame["first"] == "new")
     head = '{"config": {}, "results": {"results": '
@@ -411,7 +411,7 @@ def test_what_is_broken_is_counted_and_what_is_hostile_refused(tmp_path: Path) -
         if text.endswith("}}"):
             with pytest.raises(
                 LabError,
-                match=r"none of its records is a judgment: 1 × its ass.*; 1 × it is no JSON",
+                match=r"none of its records is a judgment: 1 × its ass.*; 1 × it is not",
             ):
                 read_log(path)
         else:
