@@ -1,7 +1,7 @@
-"""Read the label that a reply gives to a prompt of the user's own, by the rule of its answer.
+"""Read the label that a reply gives to a user's own prompt, by the rule of its answer.
 
-A rule says where the answer stands. It takes the one value that stands there: two that differ are
-none, whichever comes last.
+A rule says where in a reply the label is. Two different labels there count as none, whichever comes
+last.
 """
 
 import json
@@ -22,18 +22,16 @@ from rubriclab.study.reading import Reading, read_each, read_one
 from rubriclab.study.replied_json import objects
 
 MOST_VALUES = 100
-"""A rule that fits a reply more often gives nothing: no verdict stands out of so many."""
+"""Places that a rule may fit in a reply. With more, no place is likely to be the verdict."""
 CRITERION = "{criterion}"
 SLOT = "\ue000"
-"""Stands for the label in the form of a reply; of criteria in one call, the sign so many behind
-it for each.
-"""
+"""Placeholder of the label in an example of a reply. The k-th criterion has SLOT's code plus k."""
 
 
 def read_answer(
     text: str, rule: AnswerPart, labels: Sequence[str], *, chooses: bool = False, tie: bool = False
 ) -> int | None:
-    """Return the index of that of ``labels`` which the reply gives; None for none."""
+    """Return the index of the label that the reply gives, None if it gives none."""
     label = answer_reading(text, rule, labels, chooses=chooses, tie=tie).label
     return None if label is None else list(labels).index(label)
 
@@ -43,8 +41,8 @@ def answer_reading(
 ) -> Reading:
     """Read the label that the reply gives by ``rule``, or say why there is none.
 
-    ``chooses``: labels stand for candidates, the last one for a tie where ``tie``. Where a rule
-    fits several times, all must give one label.
+    ``chooses``: the labels are those of candidates, and with ``tie`` the last one means a tie. If a
+    rule fits several times, all places must give the same label.
     """
     if rule.read == "result":
         return read_one(text, labels, "pair" if chooses else "feedback", tie=tie, brief=False)
@@ -70,9 +68,7 @@ def answer_reading(
 def answer_readings(
     text: str, rule: AnswerPart, names: Sequence[str], scores: Sequence[int]
 ) -> dict[str, Reading]:
-    """Read the score that the reply gives to each of the criteria ``names``, or say why there
-    is none.
-    """
+    """Read the score that the reply gives to each criterion, or say why there is none."""
     labels = tuple(map(str, scores))
     if rule.read in ("label", "result", "last_label"):
         return read_each(text, labels, names)
@@ -80,9 +76,7 @@ def answer_readings(
 
 
 def _without_word(text: str, word: str) -> str:
-    """Return a reply without the word that its prompt ends in, which a judge may repeat: "Total
-    rating: 2".
-    """
+    """Return a reply without the last word of its prompt, if it repeats that: "Total rating: 2"."""
     try:
         said = own_words(text)
     except Unread:
@@ -91,14 +85,14 @@ def _without_word(text: str, word: str) -> str:
 
 
 def _given(said: str, rule: AnswerPart, labels: Sequence[str]) -> Iterator[str]:
-    """Yield the words that stand where the rule looks. Raises Unread."""
+    """Yield the words at each place where the rule looks. Raises Unread."""
     if rule.read == "json":
         for value in _values(said, rule.path.split(".")):
             if isinstance(value, bool | dict | list):
                 raise Unread(NOT_SINGLE)
             yield str(value)
         return
-    body = visible(said)  # a pattern of the user's own may name signs of Markdown
+    body = visible(said)  # keep Markdown: a user's pattern may name it
     if rule.read == "last_label":
         yield from _in_last_line(body, labels)
         return
@@ -112,9 +106,7 @@ def _given(said: str, rule: AnswerPart, labels: Sequence[str]) -> Iterator[str]:
 
 
 def _in_last_line(body: str, labels: Sequence[str]) -> Iterator[str]:
-    """Yield the labels in the last line that has any, unless its words are of doubt: what is no
-    verdict has no form here.
-    """
+    """Yield the labels in the last line that has a label, unless that line expresses doubt."""
     words = _label_words(tuple(labels))
     for line in reversed(body.split("\n")):
         if words.search(line):
@@ -124,7 +116,10 @@ def _in_last_line(body: str, labels: Sequence[str]) -> Iterator[str]:
 
 
 def _about(rule: AnswerPart, name: str) -> AnswerPart:
-    """The rule for one criterion: its name in pattern or path, else as a key below the path."""
+    """Return the rule for one criterion.
+
+    Its name goes into the pattern or the path; without a place for it, it is a key below the path.
+    """
     key = re.sub(r"\.", "_", name)
     if rule.read == "pattern":
         return rule.model_copy(
@@ -140,8 +135,10 @@ def _about(rule: AnswerPart, name: str) -> AnswerPart:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Any:
-    """The pattern by RE2, whatever the case of letters, in time linear in a reply. Raises
-    LabError with the cure.
+    """Return the pattern, compiled by RE2 without regard to case.
+
+    RE2 takes time linear in a reply, whatever the pattern. Raises LabError for a pattern that RE2
+    does not know, or that does not have one group.
     """
     options = re2.Options()
     options.case_sensitive, options.log_errors, options.max_mem = False, False, 8 << 20
@@ -151,20 +148,23 @@ def compiled(pattern: str) -> Any:
         said = fault.args[0] if fault.args else ""
         words = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(fault)
         raise LabError(
-            f"The pattern {shorten(pattern)!r} is none of RE2's: {shorten(words, 100)}. "
-            f"Look-around and back references are not known "
-            "there; write what stands before the answer, and the answer in ( )."
+            f"The pattern {shorten(pattern)!r} is not valid in RE2: {shorten(words, 100)}. "
+            f"Look-around and back references do not work there. Write the text before the "
+            f"answer, and the answer in ( )."
         ) from None
     if made.groups != 1:
-        words = "expected one, round the answer. Write others as (?:…)."
-        raise LabError(f"The pattern {shorten(pattern)!r} has {made.groups} groups; {words}")
+        raise LabError(
+            f"The pattern {shorten(pattern)!r} has {made.groups} groups; expected one, around the "
+            f"answer. Write other groups as (?:…)."
+        )
     return made
 
 
 @lru_cache(maxsize=256)
 def _label_words(labels: tuple[str, ...]) -> re.Pattern[str]:
-    """Labels as words of their own that are no top of a scale (4/5). Case counts for a lone
-    letter: “a” is a word.
+    """Return a pattern for labels as whole words, but not for the top of a scale (4/5).
+
+    Case counts for a single letter, since “a” is a word.
     """
     spelled = (
         re.escape(label) if len(label) == 1 else f"(?i:{re.escape(label)})"
@@ -176,7 +176,9 @@ def _label_words(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _label_of(words: str, labels: Sequence[str]) -> Reading:
-    """Read the label that words are: as written, else whatever the case; else as everywhere
+    """Read the label that the words are.
+
+    They may be the label as written or in another case, or any form that the lab reads elsewhere
     (4/5, **4**, Score: 4).
     """
     bare = words.strip().strip("*_`\"'“”‘’.").strip()
@@ -189,8 +191,9 @@ def _label_of(words: str, labels: Sequence[str]) -> Reading:
 
 
 def _values(said: str, path: Sequence[str]) -> Iterator[Any]:
-    """Yield the value at ``path`` of every JSON object of an answer that has it. Raises Unread
-    for JSON that does not end.
+    """Yield the value at ``path`` of every JSON object in a reply.
+
+    Raises Unread for JSON that does not end.
     """
     for value in objects(said)[0]:
         part: Any = value
@@ -209,9 +212,7 @@ def _values(said: str, path: Sequence[str]) -> Iterator[Any]:
 
 
 def form(rule: AnswerPart, names: Sequence[str] = ()) -> str:
-    """A reply that gives SLOT as its label, as far as the rule can tell; ``names``: criteria,
-    each with a sign of its own.
-    """
+    """Return an example of a reply, with SLOT as its label. ``names``: criteria, one slot each."""
     signs = [(name, chr(ord(SLOT) + k)) for k, name in enumerate(names)]
     if rule.read in ("label", "result", "last_label"):
         if rule.read == "result" and not names:
@@ -227,17 +228,12 @@ def form(rule: AnswerPart, names: Sequence[str] = ()) -> str:
     try:
         parser = re._parser  # type: ignore[attr-defined]
         return _written(parser.parse(rule.pattern))
-    except (
-        re.error,
-        RecursionError,
-        OverflowError,
-        AttributeError,
-    ):  # RE2 knows what Python does not: \pL
-        return SLOT
+    except (re.error, RecursionError, OverflowError, AttributeError):
+        return SLOT  # RE2 knows patterns that Python does not, for example \pL
 
 
 def _written(tree: Any) -> str:
-    """A text that a parsed pattern fits, the shortest in sight, SLOT for its group."""
+    """Return a short text that a parsed pattern fits, with SLOT in place of its group."""
     out = []
     for operation, value in tree:
         name = str(operation)
@@ -263,11 +259,11 @@ def _written(tree: Any) -> str:
 
 
 MOST_REPEATS = 40
-"""Of a part of a pattern in the example of a reply: ``x{1000}`` would only make it long."""
+"""Repeats of one part of a pattern in an example: ``x{1000}`` would only make it long."""
 
 
 def _one_of(choices: Any) -> str:
-    """Return a character of a parsed class: the first one, or a blank where that is no letter."""
+    """Return a character of a parsed class: its first one, or a blank for \\s and the like."""
     kind, first = choices[0]
     if str(kind) == "LITERAL":
         return chr(first)
@@ -277,7 +273,7 @@ def _one_of(choices: Any) -> str:
 
 
 def _nested(paths: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """The JSON object that has each value at its dotted path."""
+    """Return the JSON object that has each value at its dotted path."""
     root: dict[str, Any] = {}
     for path, value in paths:
         *above, last = path.split(".")
@@ -291,8 +287,9 @@ def _nested(paths: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 def asked_format(
     rule: AnswerPart, labels: Sequence[str], names: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The fields of a request that hold a server to the rule's JSON, by a schema or by a tool;
-    none unless it asks for that.
+    """Return the request fields that make a server reply with the rule's JSON.
+
+    There are none unless the rule asks for a schema or a tool.
     """
     if not rule.ask:
         return {}
@@ -309,6 +306,7 @@ def asked_format(
 
 
 def _schema(value: Any) -> dict[str, Any]:
+    """Return the JSON schema of nested tables whose innermost values are lists of labels."""
     if isinstance(value, list):
         return {"enum": value}
     properties = {key: _schema(part) for key, part in value.items()}
@@ -321,7 +319,7 @@ def _schema(value: Any) -> dict[str, Any]:
 
 
 def check_readable(prompt: PromptFile, labels: Sequence[str], *, chooses: bool, tie: bool) -> None:
-    """Raises LabError for a rule by which a label could never be read."""
+    """Raise LabError for a rule that can never read one of the labels."""
     rule, shape = prompt.answer, form(prompt.answer)
     if rule.read == "pattern":
         compiled(rule.pattern.replace(CRITERION, "x"))
@@ -330,7 +328,6 @@ def check_readable(prompt: PromptFile, labels: Sequence[str], *, chooses: bool, 
         if read_answer(example, rule, labels, chooses=chooses, tie=tie) != index:
             raise LabError(
                 f"Prompt “{shorten(prompt.name)}”: no reply can give the label “{shorten(label)}” "
-                f"by {rule.read} "
-                f"{shorten(rule.pattern or rule.path)!r}; tried {shorten(example)!r}. Change "
-                f"[answer] so that its group takes every label."
+                f"by {rule.read} {shorten(rule.pattern or rule.path)!r}. The lab tried "
+                f"{shorten(example)!r}. Change [answer] so that it matches every label."
             )

@@ -318,7 +318,7 @@ def test_a_pattern_that_can_give_no_label_is_refused_with_the_cure(
         ('[[messages]]\ntext = "a"\nrole = "judge"', "role is 'judge'"),
         ('[[messages]]\ntext = "a"\n[answer]\nread = "json"', 'needs path = "score"'),
         ('[[messages]]\ntext = "a"\n[answer]\nask = "tool"', 'set read = "json"'),
-        ("\0", "no TOML"),
+        ("\0", "not valid TOML"),
     ],
 )
 def test_a_prompt_file_that_is_none_is_refused(text: str, words: str) -> None:
@@ -346,7 +346,7 @@ PASTED = (
         (PASTED, "row = 2", ""),
         (PASTED, "", ""),
         (PASTED.replace("\n", "\r\n"), "row = 2", ""),
-        (PASTED, "row = 1", "does not stand in this prompt"),
+        (PASTED, "row = 1", "is not in this prompt"),
         (PASTED, "row = 3", "have 2 rows"),
         (PASTED.replace("coat", "hat"), "", "The texts of no row are in this prompt"),
         (PASTED.replace("coat,", "coat, "), "row = 2", "line 2 with other blanks"),
