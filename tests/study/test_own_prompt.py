@@ -138,7 +138,7 @@ def test_a_hostile_template_ends_and_the_next_is_rendered(
             "endfor %}",
             "order changes nothing|computes",
         ),
-        (LOOP + "Best: {{ options[0].description }}", "has to stand once"),
+        (LOOP + "Best: {{ options[0].description }}", "must appear once"),
         (LOOP + LOOP, "2 times"),
         (
             "{% for o in options %}{{ o.label }}: {% if o.score > 1 %}{{ o.description }}{% endif "
@@ -152,7 +152,7 @@ def test_a_hostile_template_ends_and_the_next_is_rendered(
         ),
         (
             "{% for o in options|reverse %}{{ o.label }}: {{ o.description }} {% endfor %}",
-            "has to stand once",
+            "must appear once",
         ),
         (LOOP + "{{ answer }}", "“answer”, which is not known"),
         (LOOP + "{{ item.author }}", "no column author"),
