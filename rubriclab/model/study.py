@@ -17,6 +17,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from rubriclab.model.judge import RESERVED, JudgeSettings, Seed
 from rubriclab.model.judge_options import Packing
@@ -32,8 +33,8 @@ MOST_DOTS = 1_000
 DEEPEST = 64
 """Tables inside tables. No study needs more, and much deeper ones exceed Python's stack."""
 FIRST_FIELDS = ("reorder", "strategies", "repeats", "answer", "seed")
-"""Fields of the design that the first version had. Later ones are part of a study's identity only
-where they are used, so that older runs can be resumed.
+"""Fields of the design in the first version. A later field is part of a study's identity only if it
+is used, so that older runs can be resumed.
 """
 
 
@@ -41,31 +42,35 @@ P = TypeVar("P", bound=BaseModel)
 
 
 def _named(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return judges or strategies as they are. Refuses an empty list, blank names, and names that
-    look like an earlier one.
+    """Return judges or strategies unchanged.
+
+    Raises ValueError for an empty list, a blank name, and two names that look the same.
     """
     if not parts:
         raise ValueError("expected at least one")
     seen = {""}
     for name in (part.name or part.kind for part in parts):
         if look_alike(name) in seen:
-            words = f"two are called “{shorten(name) or 'blank'}”, or look like it"
-            raise ValueError(f"{words}; give each a name of its own")
+            raise ValueError(
+                f"two names are “{shorten(name) or 'blank'}”, or look like it; use different names"
+            )
         seen.add(look_alike(name))
     return parts
 
 
 class RubricPart(Part):
-    """``[rubric]``: a file, or its criteria inline."""
+    """``[rubric]``: the path of a rubric, or its criteria inline."""
 
-    file: str = Field("", max_length=1_000)
-    name: str = Field("", max_length=200)
-    criteria: list[dict[str, Any]] = Field(default_factory=list)
+    file: str = Field("", max_length=1_000, description="Path of the rubric file.")
+    name: str = Field("", max_length=200, description="Name of the rubric on screens.")
+    criteria: list[dict[str, Any]] = Field(
+        default_factory=list, description="The criteria themselves, instead of a file."
+    )
 
     @model_validator(mode="after")
     def _source(self) -> Self:
         if bool(self.file) == bool(self.criteria):
-            raise ValueError('give either file = "rubric.yaml" or [[rubric.criteria]]')
+            raise ValueError('give file = "rubric.yaml" or [[rubric.criteria]], not both')
         return self
 
 
@@ -82,47 +87,60 @@ PublishedName = Literal[
 
 
 class DataPart(Part):
-    """``[[data]]``.
+    """One of ``[[data]]``: the answers to judge, from ``file``, ``sample``, or ``published``."""
 
-    ``take``: items at most, one answer of each prompt first, or whole prompts if calls show
-    several.
-
-    ``published``: a data set as it was published, fetched or read from the user's own ``files``;
-    ``candidates``: only their answers. ``rubric``: its own, in place of the study's.
-    """
-
-    file: str = Field("", max_length=1_000)
-    published: PublishedName | None = None
-    files: tuple[str, ...] = ()
-    candidates: tuple[str, ...] = ()
-    name: str = Field("", max_length=200)
-    sample: bool = False
-    take: int | None = Field(None, ge=1)
-    seed: Seed = 0
-    columns: dict[str, str | list[str]] = Field(default_factory=dict)
-    rubric: RubricPart | None = None
+    file: str = Field("", max_length=1_000, description="Path of the table with the answers.")
+    published: PublishedName | None = Field(
+        None, description="A published data set, downloaded unless files gives your own copies."
+    )
+    files: tuple[str, ...] = Field(
+        (), description="Your own copies of the published data set's files."
+    )
+    candidates: tuple[str, ...] = Field((), description="Use only the answers of these candidates.")
+    name: str = Field("", max_length=200, description="Name of the data set on screens.")
+    sample: bool = Field(False, description="Use the sample answers that come with the lab.")
+    take: int | None = Field(
+        None,
+        ge=1,
+        description="Use a random sample of this many answers, spread over the prompts. If calls "
+        "show several answers, whole prompts are drawn.",
+    )
+    seed: Seed = Field(0, description="Seed of the random sample.")
+    columns: dict[str, str | list[str]] = Field(
+        default_factory=dict, description="Your column for each column of the lab."
+    )
+    rubric: RubricPart | None = Field(
+        None, description="Rubric of this data set, instead of the study's."
+    )
 
     @model_validator(mode="after")
     def _source(self) -> Self:
         if [bool(self.file), self.sample, self.published is not None].count(True) != 1:
             raise ValueError(
-                'give file = "answers.csv", sample = true for the answers that come with the lab, '
-                'or published = "hanna"'
+                'give one of file = "answers.csv", sample = true (the answers that come with the '
+                'lab), and published = "hanna"'
             )
         if self.files and self.published is None:
             raise ValueError(
-                "files are the user's own copies of a published data set; name that, as published"
+                "files are your own copies of a published data set; name the data set too, for "
+                'example published = "hanna"'
             )
         return self
 
 
 class StrategyPart(Part):
-    """One of ``strategies``: a kind's name, or a table."""
+    """One of ``strategies``: how the orders of each item are chosen. A plain text is a kind."""
 
-    kind: Annotated[str, AfterValidator(known_strategy)]
-    name: str = Field("", max_length=100)
-    calls: int | None = Field(None, ge=1, le=MAX_CALLS)
-    orders: tuple[tuple[int | str, ...], ...] = Field((), max_length=MAX_CALLS)
+    kind: Annotated[str, AfterValidator(known_strategy)] = Field(
+        description="How orders are chosen, for example balanced."
+    )
+    name: str = Field("", max_length=100, description="Name of the strategy on screens.")
+    calls: int | None = Field(
+        None, ge=1, le=MAX_CALLS, description="Calls per item, instead of repeats of each order."
+    )
+    orders: tuple[tuple[int | str, ...], ...] = Field(
+        (), max_length=MAX_CALLS, description="Your own orders, each with all entries."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -133,39 +151,59 @@ class StrategyPart(Part):
     def _listed(self) -> Self:
         if self.orders and not STRATEGIES[self.kind].listed:
             raise ValueError(
-                f'{self.kind} makes its own orders; give orders with kind = "custom" or "min-bias"'
+                f'{self.kind} makes its own orders; use kind = "custom" or "min-bias" to set orders'
             )
         return self
 
 
 IdStyle = Literal["arabic", "letters", "roman", "shuffled"]
 Level = str | bool | int | Annotated[float, Field(allow_inf_nan=False)]
-MOST_LEVELS, MOST_VARIANTS = 20, 200
+MOST_LEVELS = 20
+"""Levels of a factor. More columns do not fit a table."""
+MOST_VARIANTS = 200
+"""Combinations of levels. More cannot be distinguished in a picture, and cost as many runs."""
 Levels = Field(min_length=2, max_length=MOST_LEVELS)
 
-
-MOST_PROMPTS, MAX_TEXT = 20, 200_000
+MOST_PROMPTS = 20
+"""Judge prompts of a study: each is a level of the factor ``prompt``."""
+MAX_TEXT = 200_000
+"""Characters of a message template. A longer text is most likely data."""
 
 
 class AnswerPart(Part):
-    """``[answer]`` of a prompt file: where the verdict is in a reply.
+    """``[answer]`` of a prompt file: the rule that finds the verdict in a reply.
 
-    ``read``: ``label``, the reply is the verdict or names it (behind the word ``path``, where
-    replies repeat it); ``result``, it follows the reasons, as ``[RESULT] 4`` or ``[[A]]``;
-    ``last_label``, the one label in the last line that has any; ``pattern``, its one group (RE2);
-    ``json`` or ``tag``, under the key or in the tag named by ``path`` (dotted; ``{criterion}`` for
-    each). Where a rule fits several times, all must give one label.
-    ``labels``: for pairs and lists, the candidates' labels by position, and a tie's last.
-    ``ask``: hold the server to the JSON, by a schema or a tool.
+    If a rule fits a reply several times, all its places must give the same label.
+
+    read: the kind of rule.
+        ``label``: the reply is the verdict, or names it (after the word ``path``, if given).
+        ``result``: the verdict follows the reasons, for example ``[RESULT] 4`` or ``[[A]]``.
+        ``last_label``: the only label in the last line that has a label.
+        ``pattern``: the one group of ``pattern``.
+        ``json`` or ``tag``: the value of a key, or the content of a tag.
+    path: the key (dotted) or the tag. ``{criterion}`` is replaced by the name of each criterion.
+    labels: for pairs and lists, the label of each position. The last one may mean a tie.
     """
 
-    read: Literal["label", "result", "last_label", "pattern", "json", "tag"] = "label"
-    pattern: str = Field("", max_length=1_000)
-    path: str = Field("", max_length=200, pattern=r"^[\w{}.-]*$")
-    labels: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = Field(
-        (), max_length=21
+    read: Literal["label", "result", "last_label", "pattern", "json", "tag"] = Field(
+        "label", description="Where the verdict is in a reply."
     )
-    ask: Literal["", "schema", "tool"] = ""
+    pattern: str = Field(
+        "", max_length=1_000, description="RE2 pattern whose one group is the verdict."
+    )
+    path: str = Field(
+        "",
+        max_length=200,
+        pattern=r"^[\w{}.-]*$",
+        description="JSON key (dotted) or tag that holds the verdict. {criterion} stands for each "
+        "criterion.",
+    )
+    labels: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = Field(
+        (), max_length=21, description="Label of each position, and then of a tie."
+    )
+    ask: Literal["", "schema", "tool"] = Field(
+        "", description="Make the server return this JSON, by a schema or by a tool."
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -176,53 +214,75 @@ class AnswerPart(Part):
             raise ValueError(f'read = "{self.read}" needs {example}')
         if self.ask and self.read != "json":
             raise ValueError(
-                f'ask = "{self.ask}" holds a server to JSON; set read = "json" and its path'
+                f'ask = "{self.ask}" works only with JSON replies; set read = "json" and path'
             )
         return self
 
 
 class MessagePart(Part):
-    """One of ``[[messages]]``: ``text`` is a Jinja2 template."""
+    """One of ``[[messages]]`` of a judge prompt."""
 
-    role: Literal["system", "developer", "user", "assistant"] = "user"
-    text: str = Field(max_length=MAX_TEXT)
+    role: Literal["system", "developer", "user", "assistant"] = Field(
+        "user", description="Who says the message."
+    )
+    text: str = Field(max_length=MAX_TEXT, description="Jinja2 template of the message.")
 
 
 class PromptFile(Part):
-    """A judge prompt: a file, or the same inline. ``order``, ``item``: those of the pasted prompt
-    that it was made from.
+    """A judge prompt, from a file or inline: its messages, and the rule for its replies.
+
+    order, item: what a pasted prompt was sent for, if this one was made from a pasted prompt.
     """
 
-    name: str = Field("prompt", min_length=1, max_length=200)
-    messages: tuple[MessagePart, ...] = Field(min_length=1, max_length=20)
+    name: str = Field(
+        "prompt", min_length=1, max_length=200, description="Name of the judge prompt on screens."
+    )
+    messages: tuple[MessagePart, ...] = Field(
+        min_length=1, max_length=20, description="Messages in the order in which they are sent."
+    )
     answer: AnswerPart = AnswerPart()
-    order: tuple[int | str, ...] = Field((), max_length=100)
-    item: str = ""
+    order: tuple[int | str, ...] = Field(
+        (), max_length=100, description="Order in the prompt that was pasted."
+    )
+    item: str = Field("", description="ID of the item in the prompt that was pasted.")
 
     @property
     def id(self) -> str:
-        """A hash of what decides its calls."""
+        """Return a hash of the fields that decide which calls are made."""
         return digest(self.model_dump(mode="json", include={"messages", "answer"}))[:16]
 
 
 class PromptPart(Part):
-    """``[prompt]``: files of one's own prompts (several are a factor, the first its baseline), or
-    ``templates`` inline.
+    """``[prompt]``: your own judge prompts, instead of the lab's.
 
-    ``pasted``: a file with a prompt as it was sent, for ``row`` (from 1) of the data; where that
-    cannot tell: ``lines`` (first and last) of the list whose order changes; ``best``: which of its
-    entries; ``columns``: those that it shows.
+    Several prompts are the levels of a factor, and the first one is its baseline. ``row``,
+    ``lines``, ``best`` and ``columns`` belong to ``pasted``, if the lab cannot find them itself.
     """
 
     files: tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...] = Field(
-        (), max_length=MOST_PROMPTS
+        (), max_length=MOST_PROMPTS, description="Paths of judge prompts (TOML)."
     )
-    templates: tuple[PromptFile, ...] = Field((), max_length=MOST_PROMPTS)
-    pasted: str = Field("", max_length=1_000)
-    row: int | None = Field(None, ge=1)
-    lines: tuple[int, ...] | None = Field(None, min_length=1, max_length=2)
-    best: Literal["", "first", "last"] = ""
-    columns: tuple[str, ...] | None = None
+    templates: tuple[PromptFile, ...] = Field(
+        (), max_length=MOST_PROMPTS, description="Judge prompts inline, instead of files."
+    )
+    pasted: str = Field(
+        "", max_length=1_000, description="Path of a prompt as your pipeline sent it."
+    )
+    row: int | None = Field(
+        None, ge=1, description="Row of the data (from 1) that the pasted prompt was sent for."
+    )
+    lines: tuple[int, ...] | None = Field(
+        None,
+        min_length=1,
+        max_length=2,
+        description="First and last line (from 1) of the list whose order changes.",
+    )
+    best: Literal["", "first", "last"] = Field(
+        "", description="Which entry of the list is the best score."
+    )
+    columns: tuple[str, ...] | None = Field(
+        None, description="Columns of the data that the pasted prompt shows."
+    )
 
     @model_validator(mode="after")
     def _source(self) -> Self:
@@ -242,47 +302,53 @@ class PromptPart(Part):
         ]
         if len({look_alike(name) for name in names}) < len(names):
             raise ValueError(
-                f"two prompts are called alike ({shorten(', '.join(names), 100)}); name their "
-                f"files apart"
+                f"two prompts have names that are the same or look alike "
+                f"({shorten(', '.join(names), 100)}); rename one of the files"
             )
         return self
 
 
 class VaryPart(Part):
-    """``[design.vary]``: factors by name, the levels of each; the first is the baseline.
+    """``[design.vary]``: the levels of each factor that is varied. The first is the baseline.
 
-    Each other level is asked with every other factor at its baseline; ``crossed``: all
-    combinations. ``ids``: what stands for the scores; ``reference``: the score of the reference
-    answer shown, 0 for none; ``scale``: the number of options; ``wording``: names of further
-    rubrics, the first in place of the study's; ``extra``: fields of the request, dotted.
-    ``packing``: do the orders of an answer share a request of a judge that decides? ``prompt``:
-    names of the study's own prompts, which the lab fills in where ``[prompt]`` has several.
+    Every other level is asked with all other factors at their baselines.
     """
 
-    crossed: bool = False
-    ids: Annotated[tuple[IdStyle, ...], Levels] = ()
-    reference: Annotated[
-        tuple[Annotated[int, Field(strict=True, ge=0, le=1_000)], ...], Levels
-    ] = ()
-    scale: Annotated[tuple[Annotated[int, Field(strict=True, ge=2, le=10)], ...], Levels] = ()
+    crossed: bool = Field(False, description="Ask all combinations of the levels.")
+    ids: Annotated[tuple[IdStyle, ...], Levels] = Field(
+        (), description="Labels of the scores, for example arabic and letters."
+    )
+    reference: Annotated[tuple[Annotated[int, Field(strict=True, ge=0, le=1_000)], ...], Levels] = (
+        Field((), description="Score of the reference answer that is shown. 0 shows none.")
+    )
+    scale: Annotated[tuple[Annotated[int, Field(strict=True, ge=2, le=10)], ...], Levels] = Field(
+        (), description="Number of score options."
+    )
     wording: Annotated[
         tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...], Levels
-    ] = ()
-    prompt: Annotated[tuple[str, ...], Levels] = ()
-    temperature: Annotated[
-        tuple[Annotated[float, Field(strict=True, ge=0, le=2)], ...], Levels
-    ] = ()
+    ] = Field((), description="Names of rubrics. The first one replaces the study's rubric.")
+    prompt: Annotated[tuple[str, ...], Levels] = Field(
+        (), description="Names of your judge prompts. The lab fills this in from [prompt]."
+    )
+    temperature: Annotated[tuple[Annotated[float, Field(strict=True, ge=0, le=2)], ...], Levels] = (
+        Field((), description="Sampling temperature.")
+    )
     reasoning_effort: Annotated[
         tuple[Annotated[str, Field(min_length=1, max_length=40)], ...], Levels
-    ] = ()
-    packing: Annotated[tuple[Packing, ...], Levels] = ()
-    extra: dict[str, Annotated[tuple[Level, ...], Levels]] = Field(default_factory=dict)
+    ] = Field((), description="How much a reasoning model thinks, in the server's own words.")
+    packing: Annotated[tuple[Packing, ...], Levels] = Field(
+        (), description="Whether the orders of an answer share one request of a decision endpoint."
+    )
+    extra: dict[str, Annotated[tuple[Level, ...], Levels]] = Field(
+        default_factory=dict, description="Further fields of the request, with dotted names."
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _dotted(cls, value: Any) -> Any:
-        """``extra`` as one table, whether it is written ``"extra.a.b"``, ``extra.a.b`` or
-        ``[design.vary.extra.a]``.
+        """Make ``extra`` one flat table.
+
+        It may be written as ``"extra.a.b"``, ``extra.a.b`` or ``[design.vary.extra.a]``.
         """
         if not isinstance(value, dict):
             return value
@@ -294,23 +360,22 @@ class VaryPart(Part):
             for name, levels in value.items()
             if name not in kept
         }
-        fields = (
-            flat(kept.get("extra", {}) | dotted)
-            if isinstance(kept.get("extra", {}), dict)
-            else kept["extra"]
-        )
-        return kept | ({"extra": fields} if fields else {})
+        fields = kept.get("extra", {})
+        if isinstance(fields, dict):
+            fields = flat(fields | dotted)
+        return kept | {"extra": fields} if fields else kept
 
     @model_validator(mode="after")
     def _levels(self) -> Self:
         factors = self.factors()
         sizes = [len(levels) for levels in factors.values()]
         settings = math.prod(sizes) if self.crossed else sum(sizes) - len(sizes) + 1
-        if settings > MOST_VARIANTS:  # first: what follows compares the factors with each other
+        # This check comes first: the ones below compare all factors with each other.
+        if settings > MOST_VARIANTS:
+            instead = " or crossed = false" if self.crossed else ""
             raise ValueError(
-                f"the factors make {settings:,} combinations; at most {MOST_VARIANTS} can be told "
-                f"apart: take "
-                f"fewer levels{', or crossed = false' * self.crossed}"
+                f"the factors make {settings:,} combinations; at most {MOST_VARIANTS} are "
+                f"allowed. Use fewer levels{instead}"
             )
         for name, levels in factors.items():
             seen = [
@@ -324,12 +389,12 @@ class VaryPart(Part):
             parts = name.split(".")[1:]
             if parts and parts[0] in RESERVED:
                 raise ValueError(
-                    f"{name} is a field that the lab fills in itself; vary another one"
+                    f"{name} is a field that the lab fills in itself; vary another field"
                 )
             if "" in parts or any(other.startswith(f"{name}.") for other in factors):
                 raise ValueError(
-                    f"{name} names no field of its own; expected as extra.min_p or extra.a.b, each "
-                    f"once"
+                    f"{name} does not name one field; use names like extra.min_p or extra.a.b, "
+                    f"each once"
                 )
         return self
 
@@ -338,8 +403,9 @@ class VaryPart(Part):
         return {name: value for name, value in handler(self).items() if value}
 
     def factors(self) -> dict[str, tuple[Level, ...]]:
-        """The levels of each factor that is varied; a field of the request is called
-        ``extra.FIELD``.
+        """Return the levels of each factor that is varied, by its name.
+
+        A field of the request is called ``extra.FIELD``.
         """
         names = [name for name in VaryPart.model_fields if name not in ("crossed", "extra")]
         varied = {name: getattr(self, name) for name in names if getattr(self, name)}
@@ -347,40 +413,47 @@ class VaryPart(Part):
 
 
 def flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Tables within tables as one with dotted names."""
+    """Return nested tables as one table with dotted names."""
     out: dict[str, Any] = {}
     for name, value in table.items():
-        out |= (
-            flat(value, f"{before}{name}.")
-            if isinstance(value, dict)
-            else {f"{before}{name}": value}
-        )
+        if isinstance(value, dict):
+            out |= flat(value, f"{before}{name}.")
+        else:
+            out[f"{before}{name}"] = value
     return out
 
 
 class DesignPart(Part):
-    """``[design]``: what is reordered, how often, and in which form the answer is asked for.
+    """``[design]``: what is reordered, how often each order is asked, and what judges reply."""
 
-    ``reorder``: one axis, or several on the same answers. ``repeats_on``: repeats only on a sample
-    of questions, a share of them or so many of each task; the others are asked once in each order.
-
-    ``k``: candidates of a list, or answers that one call scores. Of pairs and lists: ``tie``, may a
-    tie be answered; ``baseline``: only comparisons with this candidate; ``template``: the papers'
-    prompts instead of the letter alone.
-    """
-
-    reorder: Reorder | tuple[Reorder, ...] = "options"
-    strategies: Annotated[tuple[StrategyPart, ...], AfterValidator(_named)] = (
-        StrategyPart(kind="balanced"),
+    reorder: Reorder | tuple[Reorder, ...] = Field(
+        "options", description="What is reordered: one of them, or several on the same answers."
     )
-    repeats: int = Field(2, ge=1, le=100)
-    repeats_on: float | None = Field(None, gt=0, le=1_000_000)
-    answer: Literal["score", "feedback"] = "score"
-    k: int = Field(4, ge=2, le=20)
-    tie: bool = True
-    baseline: str = Field("", max_length=1_000)
-    template: Literal["", "brief", "mtbench", "devbench"] = ""
-    seed: Seed = 0
+    strategies: Annotated[tuple[StrategyPart, ...], AfterValidator(_named)] = Field(
+        (StrategyPart(kind="balanced"),), description="Ordering strategies to compare."
+    )
+    repeats: int = Field(
+        2, ge=1, le=100, description="How often each order is asked. Two or more measure the noise."
+    )
+    repeats_on: float | None = Field(
+        None,
+        gt=0,
+        le=1_000_000,
+        description="Repeat orders only on a sample: a share below 1, or a number per task. "
+        "Elsewhere each order is asked once.",
+    )
+    answer: Literal["score", "feedback"] = Field(
+        "score", description="Ask for the score alone, or for feedback and then the score."
+    )
+    k: int = Field(4, ge=2, le=20, description="Candidates in a list, or answers in a batch.")
+    tie: bool = Field(True, description="Allow ties in pairs and lists.")
+    baseline: str = Field(
+        "", max_length=1_000, description="Compare only with the answers of this candidate."
+    )
+    template: Literal["", "brief", "mtbench", "devbench"] = Field(
+        "", description="Prompt for pairs and lists: the letter alone, or the prompt of a paper."
+    )
+    seed: Seed = Field(0, description="Seed of random orders.")
     vary: VaryPart = VaryPart()
 
     @field_validator("reorder", mode="before")
@@ -395,55 +468,58 @@ class DesignPart(Part):
         ):
             raise ValueError(f"expected one of {', '.join(known)}, or a list of them")
         if len(set(axes)) < len(axes):
-            raise ValueError("an axis stands twice; name each of them once")
+            raise ValueError("an axis appears twice; name each axis once")
         return axes[0] if len(axes) == 1 else axes
 
     @field_validator("repeats_on")
     @classmethod
     def _sample(cls, value: float | None) -> float | None:
         if value is not None and value >= 1 and value != int(value):
-            raise ValueError(
-                "expected a share below 1, or a whole number of questions of each task"
-            )
+            raise ValueError("expected a share below 1, or a whole number of prompts per task")
         return value
 
     @property
     def axes(self) -> tuple[Reorder, ...]:
-        """What is reordered: of a study with several axes each of them, asked one after the
-        other.
-        """
+        """Return what is reordered. Several axes are asked one after the other."""
         return (self.reorder,) if isinstance(self.reorder, str) else self.reorder
 
     def plans(self) -> list[Strategy]:
+        """Return the strategies with their names, repeats, calls and orders."""
         return [
             Strategy(part.kind, part.name or part.kind, self.repeats, part.calls, part.orders)
             for part in self.strategies
         ]
 
 
-SMALLEST_STEPS, SMALLEST_SPAN = 0.25, 1 / 16
-"""Where none is given: of a step, and of the whole scale."""
+SMALLEST_STEPS = 0.25
+"""Default smallest change of a mean score that matters, in steps of the scale."""
+SMALLEST_SPAN = 1 / 16
+"""Its upper limit as a share of the scale: one step of a short scale is a large part of it."""
 
 
 class Smallest(Part):
-    """The smallest effects that matter.
+    """The smallest effects that matter, for the position, the mean, single scores and agreement."""
 
-    mean: steps of the scale; None for the default, which depends on the number of scores.
-    share, single: fractions of calls. r: a correlation.
-    """
-
-    mean: float | None = Field(None, gt=0, le=10)
-    share: float = Field(0.05, gt=0, le=0.5)
-    single: float = Field(0.05, gt=0, le=0.5)
-    r: float = Field(0.05, gt=0, le=1)
+    mean: float | None = Field(
+        None,
+        gt=0,
+        le=10,
+        description="Change of the mean score, in steps of the scale. Default: a quarter of a "
+        "step, less on short scales.",
+    )
+    share: float = Field(
+        0.05, gt=0, le=0.5, description="Change of a position's share, as a fraction of calls."
+    )
+    single: float = Field(
+        0.05, gt=0, le=0.5, description="Share of single scores that the order changes (fraction)."
+    )
+    r: float = Field(0.05, gt=0, le=1, description="Change of a correlation with people.")
 
     def points(self, scores: Sequence[float]) -> float:
-        """Return the smallest change of a mean score that matters, in points of a scale of these
-        ``scores``.
+        """Return the smallest change of a mean score that matters, in points of the scale.
 
-        A given ``mean`` is in steps. Else a quarter of a step, of few scores at most a sixteenth of
-        the whole scale, since there a step is much of it; of two scores the mean is a pass rate and
-        a step all of it: ``share``.
+        The default is a quarter of a step, and at most a sixteenth of the whole scale. With two
+        scores the mean is a pass rate, so ``share`` is the limit.
         """
         step = step_of(scores)
         if self.mean is not None:
@@ -457,26 +533,32 @@ class Smallest(Part):
 
 
 class ReadingPart(Part):
-    """``[reading]``: how judgments become numbers. No part of the study's identity.
+    """``[reading]``: how judgments become numbers. It is not part of the study's identity."""
 
-    epsilon: how much worse than the rater it replaces a judge may be, as a share of items, since it
-    is cheaper. cut: the lowest score that passes; None for the middle of the scale.
-    """
-
-    unit: Literal["auto", "item", "block", "prompt"] = "auto"
+    unit: Literal["auto", "item", "block", "prompt"] = Field(
+        "auto", description="What is independent: each item, block of items, or prompt."
+    )
     smallest: Smallest = Smallest()
-    epsilon: float = Field(0.15, ge=0, le=0.5)
-    cut: float | None = Field(None, allow_inf_nan=False)
+    epsilon: float = Field(
+        0.15,
+        ge=0,
+        le=0.5,
+        description="How much worse a judge may be than the rater it replaces, because it is "
+        "cheaper (share of items).",
+    )
+    cut: float | None = Field(
+        None,
+        allow_inf_nan=False,
+        description="Lowest score that passes. Default: the middle of the scale.",
+    )
 
 
 OLD_SMALLEST = {"mean": 0.25, "share": 0.05, "single": 0.05, "r": 0.05}
-"""What the lab wrote with every run while a quarter of a step was the default of every scale."""
+"""What every run stored while a quarter of a step was the default of all scales."""
 
 
 def stored_reading(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ``reading`` of a stored run as it was meant: a default that was written out then
-    is none given now.
-    """
+    """Return the ``reading`` of a stored run, without a mean that was only the old default."""
     made = dict(body)
     if made.get("smallest") == OLD_SMALLEST:
         made["smallest"] = {key: size for key, size in OLD_SMALLEST.items() if key != "mean"}
@@ -484,46 +566,55 @@ def stored_reading(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ReferencesPart(Part):
-    """``[references]``: who writes reference answers of each score, and who reviews them (Li et
-    al., figure 4).
+    """``[references]``: who writes a reference answer for each score, and who reviews it.
 
-    ``writer``, ``reviewer``: names of judges; the first and the last where left out. ``alternate``:
-    they change roles with every attempt, as in the paper. ``tries``: attempts an answer;
-    ``scores``: only these.
+    The procedure is figure 4 of Li et al.
     """
 
-    writer: str = Field("", max_length=100)
-    reviewer: str = Field("", max_length=100)
-    alternate: bool = False
-    tries: int = Field(5, ge=1, le=100)
-    scores: tuple[int, ...] = ()
+    writer: str = Field(
+        "", max_length=100, description="Judge that writes the answers. Default: the first one."
+    )
+    reviewer: str = Field(
+        "", max_length=100, description="Judge that reviews the answers. Default: the last one."
+    )
+    alternate: bool = Field(
+        False, description="Swap writer and reviewer with every attempt, like the paper."
+    )
+    tries: int = Field(5, ge=1, le=100, description="Attempts per answer.")
+    scores: tuple[int, ...] = Field((), description="Write answers for these scores only.")
 
 
 class PaperPart(Part):
-    """``[paper]``, once or several times: what a paper printed of the same design; no part of the
-    study's identity.
+    """One of ``[[paper]]``: the numbers that a paper printed for the same design.
 
-    ``measure``: as a table asks for it (``position_share:1``); ``across``: what its columns are;
-    ``numbers``: judge -> column -> number, in the measure's own unit; ``note``: what is not as in
-    the paper.
+    It is not part of the study's identity.
     """
 
-    table: str = Field(min_length=1, max_length=200)
-    measure: str = Field(min_length=1, max_length=200)
-    across: str = Field("dataset", max_length=100)
-    numbers: dict[str, dict[str, float]] = Field(default_factory=dict)
-    note: str = Field("", max_length=1_000)
+    table: str = Field(min_length=1, max_length=200, description="Table in the paper.")
+    measure: str = Field(
+        min_length=1, max_length=200, description="Measure, for example position_share:1."
+    )
+    across: str = Field("dataset", max_length=100, description="What the table's columns are.")
+    numbers: dict[str, dict[str, float]] = Field(
+        default_factory=dict,
+        description="Number for each judge and column, in the unit of the measure.",
+    )
+    note: str = Field("", max_length=1_000, description="What differs from the paper.")
 
 
 class Study(Part):
-    """A whole study. ``identity`` names it by what decides its calls; ``rubrics``: by name, for the
-    factor ``wording``.
-    """
+    """A whole study, as its TOML file describes it."""
 
-    name: str = Field("Study", min_length=1, max_length=200)
-    data: tuple[DataPart, ...] = Field(min_length=1, max_length=50)
+    name: str = Field(
+        "Study", min_length=1, max_length=200, description="Name of the study on screens."
+    )
+    data: tuple[DataPart, ...] = Field(
+        min_length=1, max_length=50, description="Data sets with the answers to judge."
+    )
     rubric: RubricPart | None = None
-    rubrics: dict[str, RubricPart] = Field(default_factory=dict)
+    rubrics: dict[str, RubricPart] = Field(
+        default_factory=dict, description="Further rubrics by name, for the factor wording."
+    )
     prompt: PromptPart | None = None
     design: DesignPart = DesignPart()
     reading: ReadingPart = ReadingPart()
@@ -541,16 +632,13 @@ class Study(Part):
     @model_validator(mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:
-        """What JSON and DuckDB cannot hold is refused wherever it stands, in free tables
-        (``extra``) too.
-        """
+        """Refuse values that JSON and DuckDB cannot hold, in free tables (``extra``) too."""
         waiting: list[tuple[list[str], Any]] = [([], value)]
         while waiting:
             path, part = waiting.pop()
             if isinstance(part, dict | list) and len(path) >= DEEPEST:
                 raise ValueError(
-                    f"{_where(path[:4])}… is more than {DEEPEST} tables deep; expected a flatter "
-                    f"one"
+                    f"{_where(path[:4])}… is more than {DEEPEST} tables deep; use fewer levels"
                 )
             if isinstance(part, dict | list):
                 inner = part.items() if isinstance(part, dict) else enumerate(part)
@@ -567,13 +655,12 @@ class Study(Part):
     def _wordings(self) -> Self:
         if self.design.vary.wording and any(part.rubric for part in self.data):
             raise ValueError(
-                "wording names rubrics for all data; leave out the rubrics that single [[data]] "
-                "have"
+                "wording names rubrics for all data sets; remove the rubrics of single [[data]]"
             )
         return self
 
     def identity(self, data_id: str, rubric_id: str) -> str:
-        """A hash over all that decides which calls are made."""
+        """Return a hash of everything that decides which calls are made."""
         design = self.design.model_dump(mode="json")
         later = {
             name for name, field in DesignPart.model_fields.items() if name not in FIRST_FIELDS
@@ -582,8 +669,8 @@ class Study(Part):
         return digest(
             data_id,
             rubric_id,
-            # What later versions added counts where it is used: older runs go on as the runs they
-            # are.
+            # A field of a later version counts only if it is used. Otherwise an older run could
+            # not be resumed: it would be another study.
             {
                 name: value
                 for name, value in design.items()
@@ -594,9 +681,9 @@ class Study(Part):
 
 
 def read_prompt(text: str, source: str) -> PromptFile:
-    """Return a prompt file from its text, named after ``source``.
+    """Return the judge prompt in the text of a TOML file, named after ``source``.
 
-    Raises LabError naming the place and what was expected.
+    Raises LabError naming the place, the value and what was expected.
     """
     return _from_toml(PromptFile, text, source, name=Path(source).stem[:200] or "prompt")
 
@@ -609,51 +696,49 @@ def read_study(path: str | Path) -> Study:
     path = Path(path)
     try:
         known = path.stat()
-        fits = (
-            stat.S_ISREG(known.st_mode) and known.st_size <= MAX_STUDY
-        )  # a pipe is never waited for
+        # Opening a pipe would wait for its writer.
+        fits = stat.S_ISREG(known.st_mode) and known.st_size <= MAX_STUDY
         raw = path.read_text("utf-8-sig") if fits else ""
-    except (OSError, ValueError) as fault:  # ValueError: no UTF-8, or NUL in the name
+    except (OSError, ValueError) as fault:  # ValueError: not UTF-8, or NUL in the name
         raise LabError(
             f"Could not read the study file “{shorten(str(path))}”: "
             f"{getattr(fault, 'strerror', '') or shorten(str(fault), 100)}."
         ) from None
     if not fits:
         raise LabError(
-            f"“{shorten(path.name)}” is no study file: expected TOML of at most {MAX_STUDY:,} "
-            f"bytes."
+            f"“{shorten(path.name)}” is not a study file. Choose a TOML file of at most "
+            f"{MAX_STUDY:,} bytes."
         )
     return study_from_toml(raw, path.name)
 
 
 def study_from_toml(text: str, source: str = "study.toml") -> Study:
-    """Return the study in the text of a TOML file. Raises LabError, as ``read_study`` does."""
+    """Return the study in the text of a TOML file. Raises LabError like ``read_study``."""
     return _from_toml(Study, text.removeprefix("\ufeff"), source)
 
 
 def _from_toml(model: type[P], text: str, source: str, **default: Any) -> P:
-    # Dots of texts are none of a key.
+    """Return the model in the text of a TOML file. ``default``: values that it may leave out."""
+    # Dots in quoted text are not part of a key.
     if any(
         re.sub(r'"(?:[^"\\]|\\.)*"', "", line).count(".") > MOST_DOTS for line in text.split("\n")
     ):
         raise LabError(
-            f"{source} has a line with more than {MOST_DOTS:,} dots; expected keys of few parts. "
-            f"Split it."
+            f"{source} has a line with more than {MOST_DOTS:,} dots. Use shorter keys, or split "
+            f"the line."
         )
     try:
         values = tomllib.loads(text)
-    except (
-        ValueError,
-        RecursionError,
-    ) as fault:  # ValueError: no TOML, or a number of more than 4,300 digits
-        raise LabError(f"{source} is no TOML: {shorten(str(fault), 200)}.") from None
+    # ValueError: not TOML, or a number of more than 4,300 digits.
+    except (ValueError, RecursionError) as fault:
+        raise LabError(f"{source} is not valid TOML: {shorten(str(fault), 200)}.") from None
     return validated(model, default | values, f"{source}: ")
 
 
 def validated(model: type[P], values: Mapping[str, Any], where: str = "") -> P:
     """Return the model of plain values.
 
-    Raises LabError naming the value and what was expected, after ``where``.
+    Raises LabError naming the value and what was expected. ``where``: the beginning of its text.
     """
     try:
         return model.model_validate(dict(values))
@@ -662,26 +747,25 @@ def validated(model: type[P], values: Mapping[str, Any], where: str = "") -> P:
 
 
 def problems(fault: ValidationError) -> str:
-    """Return a pydantic error in words: “[design] calls is 0; expected …”.
+    """Say what pydantic refused: “[design] repeats is 0; expected at least 1”.
 
-    No input longer than 60 characters is repeated.
+    At most eight problems are named, and no value of more than 60 characters is repeated.
     """
     lines, errors = [], fault.errors()
     for error in errors[:8]:
         depth = len(error["loc"])
         inside = (other["loc"] for other in errors if len(other["loc"]) > depth)
         if error["type"] == "too_short" and any(loc[:depth] == error["loc"] for loc in inside):
-            continue  # for want of the parts that were refused
+            continue  # the list is too short only because its parts were refused
         where = _where([str(part) for part in error["loc"]])
-        message, given = error["msg"].removeprefix("Value error, "), error["input"]
-        message = re.sub("valid dictionary( or instance of .*)?", "table", message).replace(
-            "valid tuple", "list"
-        )
+        message, given = _expected(error), error["input"]
         short = isinstance(given, str | float) or (
             isinstance(given, int) and given.bit_length() < 200
         )
         if error["type"] == "extra_forbidden":
-            lines.append(f"{where} is not known; check the spelling or leave it out")
+            lines.append(f"{where} is not a known setting; check the spelling, or remove it")
+        elif error["type"] == "missing":
+            lines.append(f"{where} is missing; add it")
         elif short and "key" not in where:
             lines.append(f"{where} is {shorten(repr(given))}; {message[0].lower() + message[1:]}")
         else:
@@ -689,8 +773,27 @@ def problems(fault: ValidationError) -> str:
     return "; ".join(lines) + "."
 
 
+_BOUNDS = {
+    "greater_than_equal": ("at least", "ge"),
+    "less_than_equal": ("at most", "le"),
+    "greater_than": ("more than", "gt"),
+    "less_than": ("less than", "lt"),
+}
+"""How an error of pydantic's about a number is phrased, and which of its values is the limit."""
+
+
+def _expected(error: ErrorDetails) -> str:
+    """Return what pydantic expected, in the words of a study file."""
+    if error["type"] in _BOUNDS:
+        words, limit = _BOUNDS[error["type"]]
+        return f"expected {words} {error['ctx'][limit]:,}"
+    message = error["msg"].removeprefix("Value error, ")
+    message = re.sub("valid dictionary( or instance of .*)?", "table", message)
+    return message.replace("valid tuple", "list")
+
+
 def _where(path: Sequence[str]) -> str:
-    """Return a place in a study file as people write it: its table and the key in it."""
+    """Return a place in a study file the way people write it: its table, and the key in it."""
     if len(path) > 1:
         return f"[{shorten(path[0])}] {shorten('.'.join(path[1:]))}"
     return shorten(path[0]) if path else "study"

@@ -1,9 +1,9 @@
-"""Write the state and the typed questions that a judge of the kind ``decisions`` is sent instead of
-a chat.
+"""Write the state and the typed questions that a decision endpoint is sent instead of a chat.
 
-The first message is the state, which is what is judged; each further one a question as canonical
-JSON: ``type``, ``instructions``, ``options`` in the order shown. Nothing in them is named after an
-order, so that only the order changes. A change of any byte here is a new template name.
+The first message is the state, which is what is judged. Each further message is a question as
+canonical JSON: ``type``, ``instructions``, and ``options`` in the order shown. No name in them
+depends on the order, so that only the order changes. If a byte of them changes, the template needs
+a new name.
 """
 
 import json
@@ -30,16 +30,15 @@ from rubriclab.study.sandbox import one_line
 from rubriclab.study.subjects import Prompt, Shape, Subject
 
 UP_AND_DOWN = "up and down"
-"""The strategy of a judge that is asked for scores: the levels from the lowest to the highest, and
-back.
-"""
+"""The strategy of a score question, whose levels go up or down."""
 MOST_QUESTIONS = 64
-"""Of one request: what vLLM takes; OpenAI takes 400."""
+"""Questions of one request: vLLM takes 64, and OpenAI 400."""
 
 
 def decision_options(judge: JudgeSettings) -> DecisionOptions | None:
-    """The options of a judge that answers typed questions; None of another. Raises LabError for a
-    wrong option.
+    """Return the options of a judge that answers typed questions, None for any other judge.
+
+    Raises LabError for a wrong option.
     """
     about = judge.about
     if not about.typed_questions:
@@ -50,9 +49,7 @@ def decision_options(judge: JudgeSettings) -> DecisionOptions | None:
 
 
 def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own: bool) -> None:
-    """Raises LabError for what typed questions cannot ask. ``own``: has the study prompts of its
-    own?
-    """
+    """Raise LabError for what typed questions cannot ask. ``own``: whether the user has prompts."""
     for judge in judges:
         if decision_options(judge) is None:
             continue
@@ -64,16 +61,18 @@ def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own:
         }
         for words, given in wrong.items():
             if given:
-                cure = "Leave that out, or ask the model as a chat judge (kind openai or vllm)."
-                typed = f"“{shorten(judge.name)}” answers typed questions with probabilities"
-                raise LabError(f"{typed}, so {words} is nothing to it. {cure}")
+                raise LabError(
+                    f"“{shorten(judge.name)}” answers typed questions, so it cannot use {words}. "
+                    f"Leave that out, or use the model as a chat judge (kind openai or vllm)."
+                )
 
 
 def asked_of(
     judge: JudgeSettings, axis: Reorder, shape: Shape, strategies: Sequence[Strategy]
 ) -> list[Strategy]:
-    """The strategies as a judge can be asked them: a score question lists levels up or down,
-    whatever the study's orders.
+    """Return the strategies that a judge can be asked.
+
+    A score question lists its levels up or down, whatever the orders of the study.
     """
     options = decision_options(judge)
     if options is None or options.question == "choice" or axis != "options":
@@ -87,8 +86,9 @@ def asked_of(
 
 
 def packing_of(judge: JudgeSettings, axis: Reorder) -> str:
-    """How a call goes out with others: ``packed``, ``reversed``, or empty where it goes alone. Only
-    the orders of a rubric's options are about one and the same state.
+    """Return how calls share a request: ``packed``, ``reversed``, or "" if each is sent alone.
+
+    Only orders of score options can share one, because only they are about the same state.
     """
     options = decision_options(judge)
     if options is None or axis != "options" or options.packing == "alone":
@@ -97,12 +97,11 @@ def packing_of(judge: JudgeSettings, axis: Reorder) -> str:
 
 
 def packs(calls: Iterable[Call], done: Container[str] = ()) -> Iterator[list[Call]]:
-    """The calls of each request, without those that are done (an empty list where that leaves
-    none).
+    """Yield the calls of each request, without those that are done (so possibly none).
 
-    One each, but where the plan packs them: there the orders that a condition asks about an answer
-    for the same time, so that a repeat is the same request again. Their order is the answer's own,
-    by a hash.
+    A request has one call, unless the plan packs them. A packed request has the orders of one
+    answer under one condition with the same repeat number, so that a repeat is the same request
+    again. Their order in it comes from a hash.
     """
     for _, group in groupby(calls, key=lambda call: call.items):
         requests: dict[Any, list[Call]] = {}
@@ -152,7 +151,7 @@ def decision_prompt(
 
 
 def _state(subject: Subject, ordering: Ordering) -> Messages:
-    """Return the one response that is judged. ``ordering``: the labels of its scores."""
+    """Return the state with one answer. ``ordering``: the labels of its scores."""
     names = score_names(subject.text, subject.criteria[0], ordering, subject.reference)
     return filled_in("decision-state", names)
 
@@ -160,7 +159,7 @@ def _state(subject: Subject, ordering: Ordering) -> Messages:
 def _sent(state: Messages, questions: Sequence[dict[str, Any]], template: str) -> Prompt:
     """Return the state and the questions as messages.
 
-    Questions are JSON that anybody can read and that does not change with a library's version.
+    Questions are plain JSON, which does not change with the version of a library.
     """
     written = [
         json.dumps(question, ensure_ascii=False, separators=(", ", ": ")) for question in questions
@@ -171,6 +170,7 @@ def _sent(state: Messages, questions: Sequence[dict[str, Any]], template: str) -
 
 
 def _question(criterion: Criterion, what: str, ordering: Ordering, type: str) -> dict[str, Any]:
+    """Return the question for the score of ``what`` under a criterion."""
     about = {option.score: one_line(option.description) for option in criterion.options}
     options = [
         {"value": label, "description": about[int(score)]}
@@ -183,9 +183,7 @@ def _question(criterion: Criterion, what: str, ordering: Ordering, type: str) ->
 
 
 def _numbered(criterion: Criterion, what: str, options: DecisionOptions) -> dict[str, Any]:
-    """Return the question for a score from the lowest to the highest, where something else is
-    reordered.
-    """
+    """Return the question for a score, lowest level first: something else is reordered."""
     return _question(criterion, what, numbered(criterion), options.question)
 
 

@@ -1,13 +1,13 @@
-"""Make a template of a prompt as it was sent: find the item's texts and the list of scores in it.
+"""Turn a prompt that was sent into a template: find the item's texts and the list of scores in it.
 
-Nothing is guessed. A text is located exactly or not at all, a list is proposed with its lines, and
-what the template gives back is compared byte for byte with the prompt before anybody uses it.
+Nothing is guessed. A text is found exactly or not at all, and a list is proposed with its lines.
+Before anybody uses the template, its rendering is compared with the prompt byte for byte.
 """
 
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise, takewhile
@@ -24,24 +24,25 @@ from rubriclab.study.template import render
 Span = tuple[int, int]
 """A part of a prompt: start and end, half open."""
 Slot = tuple[int, int, str]
-"""A part of a prompt and the expression that gives it."""
+"""A part of a prompt (start, end), and the template expression that gives it."""
 MOST_SPANS = 100
+"""Places of one text in a prompt. More are found only of a text like “a”, which says nothing."""
 
-# ---------------------------------------------------- where a text stands, and a template around it
+# ------------------------------------------------------ where a text is, and a template around it
 
 _MARKS = re.compile(
     r"^[ \t]*(?:(?:[-*+•–>|#]+|\(?(?:\d{1,3}|[A-Za-z]|[ivxlcdm]{2,5})[.):])[ \t]+)+", re.M
 )
-"""What begins a line of a list: a bullet, a number, a letter."""
+"""How a line of a list begins: a bullet, a number, or a letter."""
 
 
 def locate(prompt: str, text: str) -> list[Span]:
-    """Every part of ``prompt`` that is ``text``, in their order, at most MOST_SPANS; outer blanks
-    of ``text`` do not count.
+    """Return every place of ``text`` in ``prompt``, in their order, at most MOST_SPANS.
 
-    As it is written, where it stands so; else word for word across line breaks, runs of blanks and
-    list marks at the beginning of lines. A letter or digit beside it makes another word of it: “4”
-    does not stand in “14”. Takes time linear in the prompt; an empty text stands nowhere.
+    Outer blanks of ``text`` do not count. If it is nowhere as it is written, it is compared word
+    for word, across line breaks, runs of blanks and list marks at the beginning of lines. A letter
+    or digit next to it makes it another word: “4” is not in “14”. An empty text is nowhere. The
+    time is linear in the prompt.
     """
     if spans := _exact(prompt, text.strip()):
         return spans
@@ -56,7 +57,7 @@ def locate(prompt: str, text: str) -> list[Span]:
 
 
 def _exact(text: str, part: str) -> list[Span]:
-    """Where a part stands in a text, without overlaps; neither end cuts a word."""
+    """Return the places of a part in a text, without overlaps. Neither end may cut a word."""
     spans: list[Span] = []
     start = text.find(part) if part else -1
     while start >= 0 and len(spans) < MOST_SPANS:
@@ -73,26 +74,24 @@ def _exact(text: str, part: str) -> list[Span]:
 
 @lru_cache(maxsize=64)
 def _words(text: str) -> tuple[str, list[int]]:
-    """(the words of a text without list marks, with NUL between them; where each begins)."""
+    """Return (the words of a text without list marks, joined by NUL; where each word begins)."""
     plain = _MARKS.sub(lambda mark: " " * len(mark[0]), text).replace("\0", " ")
     words = list(re.finditer(r"\S+", plain))
     return "\0".join(word[0] for word in words), [word.start() for word in words]
 
 
 def template_text(prompt: str, slots: Sequence[Slot]) -> str:
-    """The Jinja2 text that renders as ``prompt`` where each slot (start, end, expression) has the
-    text that stands there.
+    """Return the Jinja2 template of ``prompt`` with an expression in place of each slot.
 
-    All else is kept byte for byte (Jinja's own signs, carriage returns, the last line break).
-    Raises LabError for slots that overlap: one text stands inside another.
+    Everything else is kept byte for byte, also Jinja's own characters, carriage returns and the
+    last line break. Raises LabError if one text is inside another one, so that their slots overlap.
     """
     parts, end = [], 0
     for start, stop, expression in sorted(slots):
         if start < end:
             raise LabError(
                 f"Two texts overlap at {line_of(prompt, start)} of the prompt ({expression} begins "
-                f"inside another one). Choose a "
-                "row whose texts differ, or leave one of them out."
+                f"inside another one). Choose a row whose texts differ, or leave one of them out."
             )
         parts += [_literal(prompt[end:start]), f"{{{{ {expression} }}}}"]
         end = stop
@@ -100,14 +99,15 @@ def template_text(prompt: str, slots: Sequence[Slot]) -> str:
 
 
 def _literal(text: str) -> str:
-    """Text as Jinja2 source: an opening brace that could begin a tag and carriage returns are
-    written as strings.
+    """Return Jinja2 source for a text.
+
+    A brace that could begin a tag, and carriage returns, which Jinja2 would change, become strings.
     """
     return re.sub(r"\{(?=[{%#\r]|\Z)|\r\n?", lambda sign: f"{{{{ {json.dumps(sign[0])} }}}}", text)
 
 
 def line_of(text: str, position: int) -> str:
-    """“line 3”: the line of a position, from 1."""
+    """Return the line of a position in words, counted from 1: “line 3”."""
     return f"line {text.count(chr(10), 0, position) + 1}"
 
 
@@ -116,11 +116,11 @@ def line_of(text: str, position: int) -> str:
 
 @dataclass(frozen=True)
 class Listed:
-    """A list in a prompt: the label and the text of each entry (two or more) as spans; a text may
-    be empty.
+    """One list of two or more entries in a prompt.
 
-    ``kind``: number, letter or word, what its labels are; ``points``: how much speaks for its being
-    what an answer is chosen from.
+    kind: what its labels are: number, letter or word.
+    labels, texts: the place of each entry's label and text. A text may be empty.
+    points: how likely a score is chosen from this list. More is likelier.
     """
 
     kind: str
@@ -133,12 +133,12 @@ class Listed:
         return self.labels[0][0], max(self.texts[-1][1], self.labels[-1][1])
 
     def lines(self, prompt: str) -> tuple[int, int]:
-        """Its first and its last line in the prompt, from 1."""
+        """Return its first and last line in the prompt, counted from 1."""
         first, last = (prompt.count("\n", 0, edge) + 1 for edge in self.span)
         return first, last
 
     def entries(self, prompt: str) -> list[tuple[str, str]]:
-        """(label, text) of each entry."""
+        """Return the label and the text of each entry."""
         spans = zip(self.labels, self.texts, strict=True)
         return [(prompt[slice(*label)], prompt[slice(*text)]) for label, text in spans]
 
@@ -186,19 +186,20 @@ _COMMANDS = re.compile(
 def lists_in(
     prompt: str, skip: Sequence[Span] = (), lines: tuple[int, int] | None = None
 ) -> list[Listed]:
-    """The lists in a prompt, those first for which most speaks; ``skip``: texts whose lists are
-    their own.
+    """Return the lists in a prompt, the likeliest list of scores first.
 
-    Numbered, lettered, bulleted or in a table, XML or JSON, one entry a line or several; numbered
-    ones also within a line. ``lines``: only the list between these two, from 1. A list needs two
-    entries with labels of their own.
+    A list is numbered, lettered, bulleted, or in a table, XML or JSON. An entry has one line or
+    several; a numbered list may also be within one line. A list needs two entries with different
+    labels. ``skip``: texts of the item, whose own lists do not count. ``lines``: look only between
+    these two lines, counted from 1.
     """
     plain = _blanked(prompt, skip, "_")
     edges = [0, *(mark.end() for mark in re.finditer("\n", plain)), len(plain) + 1]
     first, last = (1, len(edges) - 1) if lines is None else lines
     if not 1 <= first <= last < len(edges):
         raise LabError(
-            f"The prompt has {len(edges) - 1} lines; lines {first} to {last} are not in it."
+            f"Lines {first} to {last} are not in the prompt, which has {len(edges) - 1} lines. "
+            f"Correct lines in [prompt]."
         )
     window = (edges[first - 1], min(edges[last], len(plain)))
     runs = [
@@ -231,15 +232,15 @@ def lists_in(
 
 
 def score_lists(prompt: str) -> list[Listed]:
-    """The lists of numbers in a prompt that could be its scores, those first for which most
-    speaks.
-    """
+    """Return the lists of numbers that could be a prompt's scores, the likeliest first."""
     return [listed for listed in lists_in(prompt) if listed.kind == "number" and listed.points >= 2]
 
 
 def _runs(heads: Iterable[re.Match[str]]) -> list[list[re.Match[str]]]:
-    """Heads that belong to one list: they begin alike (but for a number that counts), each label
-    once, no wide gap between.
+    """Group the heads of entries into lists.
+
+    Heads of one list begin in the same way (except for a number that counts), each label occurs
+    once, and at most three blank lines are between two of them.
     """
     runs: list[list[re.Match[str]]] = []
     for head in heads:
@@ -257,7 +258,7 @@ def _runs(heads: Iterable[re.Match[str]]) -> list[list[re.Match[str]]]:
 
 
 def _shape(head: re.Match[str]) -> tuple[str, str]:
-    """What stands before a label, but for numbers that count, and the sign behind it."""
+    """Return the text before a label, with # for numbers that count, and the character after it."""
     sign = re.sub(r"\w.*", "", head.string[head.end() :][:3].strip(), flags=re.S)
     return re.sub(r"\d+", "#", head["pre"]), sign[:1]
 
@@ -265,21 +266,20 @@ def _shape(head: re.Match[str]) -> tuple[str, str]:
 def _taken_apart(
     text: str, kind: str, heads: Sequence[re.Match[str]], end: int | None, *, inline: bool = False
 ) -> Listed | None:
-    """The labels and texts of a list whose entries begin with ``heads``; None for one that cannot
-    be reordered whole.
+    """Return the list whose entries begin with ``heads``; None if it cannot be reordered whole.
 
-    What all entries have behind the label (“: ", quotes, a key of JSON) and what closes them stays
-    where it is.
+    What all entries have after the label (a colon, quotes, a JSON key) and what closes an entry is
+    part of the prompt, not of the entry's text.
     """
     starts = [head.end() for head in heads]
     stops = [head.start() for head in heads[1:]]
     bodies = [text[start:stop].rstrip() for start, stop in zip(starts, stops, strict=False)]
     pre = heads[0]["pre"]
     if re.search(r"[-*+•|]", pre) and any(f"\n{pre}" in body for body in bodies):
-        return None  # an entry of the same list has no label: it would go along with the one above
+        return None  # an entry has no label, so it would move together with the one above
     if end is None:
         if any(re.search(r"\n[ \t]*\n", body) for body in bodies):
-            return None  # with blank lines inside nobody can say where the last entry ends
+            return None  # with blank lines inside, nobody can say where the last entry ends
         several = any("\n" in body for body in bodies)
         stop = re.compile(r"\n[ \t]*(?:\n|\Z)" if several else r"\n").search(text, starts[-1])
         end = stop.start() if stop else len(text)
@@ -311,8 +311,9 @@ def _taken_apart(
 
 
 def _points(text: str, listed: Listed, heads: Sequence[re.Match[str]], texts: Sequence[str]) -> int:
-    """How much speaks for a list of scores: what its labels are called, the lines around it, how
-    its texts begin.
+    """Return how likely a list is the list of scores.
+
+    What counts is what its labels are called, the lines around it, and how its texts begin.
     """
     above = re.findall(
         r"^.*\w.*$", text[max(0, heads[0].start() - 1_000) : heads[0].start()], re.M
@@ -328,7 +329,7 @@ def _points(text: str, listed: Listed, heads: Sequence[re.Match[str]], texts: Se
     if any(map(_SCORED.search, above + below)):
         points += 2
     if _SCORED.search(pre):
-        above = []  # “Score 1:” begins no step, whatever the line above speaks of
+        above = []  # “Score 1:” does not begin a step, whatever the line above is about
     if any(map(_STEPS.search, [pre, *above])):
         points -= 3
     commands = sum(_COMMANDS.match(body.strip("*_ :\"'")) is not None for body in texts)
@@ -342,9 +343,10 @@ def _points(text: str, listed: Listed, heads: Sequence[re.Match[str]], texts: Se
 
 @dataclass(frozen=True)
 class Pasted:
-    """``prompt`` gives the text back byte for byte; ``rubric``: as the text has it, None where it
-    holds none; ``lines``: first and last of its list, in the messages put one under the other, from
-    1.
+    """A template that renders as the pasted prompt, byte for byte.
+
+    rubric: the rubric in the words of the prompt; None for pairs and lists.
+    lines: first and last line of the list, counted from 1 over all messages.
     """
 
     prompt: PromptFile
@@ -353,7 +355,7 @@ class Pasted:
 
 
 SHORT = 20
-"""Signs: a shorter text that stands somewhere need not be the data's."""
+"""Characters. A shorter text may be in a prompt by chance, without coming from the data."""
 _FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("", str),
     ("|replace('\\r\\n', '\\n')|trim", lambda text: text.replace("\r\n", "\n").strip()),
@@ -361,27 +363,27 @@ _FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
     (".split()|join(' ')", lambda text: " ".join(text.split())),
     ("|json_text", lambda text: json.dumps(text, ensure_ascii=False)[1:-1]),
 )
-"""What a pipeline does to a text before it stands in a prompt, as an expression and as a function.
-"""
+"""How a pipeline may change a text for a prompt, as a template expression and as a function."""
 OTHER_ROW = "Choose the row that it was sent for, one with long texts"
 
 
 def from_text(
     text: str, item: Item, axis: Reorder, rubric: Rubric | None, part: PromptPart
 ) -> Pasted:
-    """The template of a prompt as it was sent for ``item`` (a Comparison for pairs and lists),
-    plain or as JSON messages.
+    """Return the template of a prompt that was sent for ``item``, plain or as JSON messages.
 
-    ``rubric``: where it is known, its list is looked for; else the prompt's own list is taken,
-    where one alone may be it. ``part``: what settles it (lines, best, columns). Raises LabError for
-    whatever cannot be told for sure, with the cure.
+    ``item`` is a Comparison for pairs and lists. If ``rubric`` is given, we look for its list.
+    Otherwise we take the prompt's own list, if only one can be the scores. ``part``: the user's
+    lines, best and columns, which decide what we cannot. Raises LabError for whatever is not sure,
+    and says what to do.
     """
-    messages = [(message["role"], message["content"]) for message in messages_of(text)]
-    whole = "\n".join(content for _, content in messages)
+    messages = messages_of(text)
+    contents = [message["content"] for message in messages]
+    whole = "\n".join(contents)
     if len(whole) > MAX_TEXT:
         raise LabError(
-            f"The prompt has {len(whole):,} signs; at most {MAX_TEXT:,} are read. Take shorter "
-            f"texts."
+            f"The prompt has {len(whole):,} characters; the limit is {MAX_TEXT:,}. Choose a row "
+            f"with shorter texts."
         )
     names: dict[str, Any] = {"item": dict(item.columns)}
     slots = _item_slots(whole, item, part.columns, names)
@@ -389,52 +391,69 @@ def from_text(
     if axis in ("options", "criteria"):
         listed = _list_of(whole, skip, axis, rubric, part)
         shown, texts = zip(*listed.entries(whole), strict=True)
+        slots += _list_slots(whole, listed, axis, names)
         if axis == "options":
             rubric, order = _rubric_of(listed, shown, texts, rubric, part.best)
-        key = "label" if axis == "options" else "name"
-        rows = zip(shown, texts, listed.labels, listed.texts, strict=True)
-        names[axis] = []
-        for k, (label, about, label_span, text_span) in enumerate(rows):
-            names[axis].append({key: label, "description": about})
-            slots.append((*label_span, f"{axis}[{k}].{key}"))
-            slots += [(*text_span, f"{axis}[{k}].description")] if about else []
-        if axis == "criteria" and rubric is not None:
-            order, about_of = list(shown), dict(zip(shown, texts, strict=True))
-            criteria = (
-                replace(criterion, description=about_of[criterion.name])
-                for criterion in rubric.criteria
-            )
-            rubric = Rubric(rubric.name, tuple(criteria))
+        elif rubric is not None:
+            rubric, order = _described(rubric, dict(zip(shown, texts, strict=True))), list(shown)
         lines = listed.lines(whole)
         skip.append(listed.span)
     fixed = _blanked(whole, skip)
     if axis == "bare" and rubric is None:
         rubric = _scale(fixed, part.best)
     labels = candidate_labels(whole, fixed, slots) if isinstance(item, Comparison) else ()
-    made, start = [], 0
-    for role, content in messages:
-        end = start + len(content)
-        inside = [(a - start, b - start, code) for a, b, code in slots if start <= a and b <= end]
-        made.append({"role": role, "text": template_text(content, inside)})
-        start = end + 1
+    made = _templates(messages, slots)
     values = {
         "name": Path(part.pasted).stem[:200],
         "messages": made,
         "answer": asked_answer(fixed, labels, axis),
     }
     prompt = PromptFile.model_validate(values | {"order": order, "item": item.item_id})
-    if [message["content"] for message in render(prompt, [names])[0]] != [
-        content for _, content in messages
-    ]:
+    if [message["content"] for message in render(prompt, [names])[0]] != contents:
         raise LabError(
-            f"The template does not give this prompt back sign for sign, so it is not used. "
+            f"The template does not give this prompt back character by character, so the lab "
+            f"does not use it. "
             f"{OTHER_ROW}."
         )
     return Pasted(prompt, None if isinstance(item, Comparison) else rubric, lines)
 
 
+def _list_slots(whole: str, listed: Listed, axis: Reorder, names: dict[str, Any]) -> list[Slot]:
+    """Return the slots of a list's labels and texts. Their values are added to ``names``."""
+    key = "label" if axis == "options" else "name"
+    names[axis] = []
+    slots: list[Slot] = []
+    for k, (label, about) in enumerate(listed.entries(whole)):
+        names[axis].append({key: label, "description": about})
+        slots.append((*listed.labels[k], f"{axis}[{k}].{key}"))
+        if about:
+            slots.append((*listed.texts[k], f"{axis}[{k}].description"))
+    return slots
+
+
+def _described(rubric: Rubric, about: Mapping[str, str]) -> Rubric:
+    """Return the rubric with the descriptions of criteria that the prompt has."""
+    criteria = tuple(
+        replace(criterion, description=about[criterion.name]) for criterion in rubric.criteria
+    )
+    return Rubric(rubric.name, criteria)
+
+
+def _templates(messages: Messages, slots: Sequence[Slot]) -> list[dict[str, str]]:
+    """Return each message as a template. ``slots``: places in all messages, joined by newlines."""
+    made = []
+    start = 0
+    for message in messages:
+        content = message["content"]
+        end = start + len(content)
+        inside = [(a - start, b - start, code) for a, b, code in slots if start <= a and b <= end]
+        made.append({"role": message["role"], "text": template_text(content, inside)})
+        start = end + 1
+    return made
+
+
 def messages_of(text: str) -> Messages:
-    """The messages of a prompt: of JSON that holds some, else one of the user's."""
+    """Return the messages of a prompt: those in its JSON, or else one message of the user."""
     try:
         value = json.loads(text)
         parts = value["messages"] if isinstance(value, dict) else value
@@ -448,6 +467,7 @@ def messages_of(text: str) -> Messages:
 
 
 def _blanked(text: str, spans: Sequence[Span], sign: str = " ") -> str:
+    """Return ``text`` with ``sign`` in place of every character in ``spans``, line breaks kept."""
     for start, end in spans:
         text = text[:start] + re.sub(r"[^\n]", sign, text[start:end]) + text[end:]
     return text
@@ -456,8 +476,10 @@ def _blanked(text: str, spans: Sequence[Span], sign: str = " ") -> str:
 def _item_slots(
     whole: str, item: Item, columns: Sequence[str] | None, names: dict[str, Any]
 ) -> list[Slot]:
-    """A slot for each text of the item that the prompt shows; ``names`` gets what they name. Raises
-    LabError.
+    """Return a slot for each text of the item that the prompt shows.
+
+    The values that the slots name are added to ``names``. Raises LabError for a text that is not in
+    the prompt, or may be there by chance.
     """
     names |= {
         "instruction": item.instruction,
@@ -476,7 +498,8 @@ def _item_slots(
     if missing := sorted({*(columns or ())} - item.columns.keys()):
         known = ", ".join(item.columns) or "none"
         raise LabError(
-            f"[prompt] columns: the data have no column “{shorten(missing[0])}”; they have {known}."
+            f"[prompt] columns: the data has no column “{shorten(missing[0])}”. Its columns are "
+            f"{known}."
         )
     asked = item.columns if columns is None else columns
     texts |= {f"item[{json.dumps(column)}]": item.columns[column] for column in asked}
@@ -498,18 +521,16 @@ def _item_slots(
             ]
         if needed and not hits:
             near = locate(whole, value)
-            why = f"stands at {line_of(whole, near[0][0])} with other blanks" if near else ""
-            raise LabError(
-                f"{key} (“{shorten(value)}”) {why or 'does not stand in this prompt'}. {OTHER_ROW}."
-            )
+            why = "is not in this prompt"
+            if near:
+                why = f"is at {line_of(whole, near[0][0])} with other blanks"
+            raise LabError(f"{key} (“{shorten(value)}”) {why}. {OTHER_ROW}.")
         if hits and len(bare) < SHORT and (len(hits) > 1 or (column and not needed)):
             lines = ", ".join(line_of(whole, hit[0]) for hit in hits[:3])
-            cure = (
-                "Set columns in [prompt] to those that it shows, [] for none"
-                if column
-                else OTHER_ROW
-            )
-            raise LabError(f"{key} (“{bare}”) stands at {lines}, perhaps by chance. {cure}.")
+            advice = OTHER_ROW
+            if column:
+                advice = "Set columns in [prompt] to the columns that it shows, or [] for none"
+            raise LabError(f"{key} (“{bare}”) is at {lines}, perhaps by chance. {advice}.")
         slots += hits
     return slots
 
@@ -517,8 +538,10 @@ def _item_slots(
 def _list_of(
     whole: str, skip: Sequence[Span], axis: Reorder, rubric: Rubric | None, part: PromptPart
 ) -> Listed:
-    """The list of a rubric's options (or criteria), word for word; without a rubric the one that
-    scores are chosen from, where only one may be it or the user names its lines. Raises LabError.
+    """Return the list whose order changes.
+
+    With a rubric it is the list of its options (or criteria), word for word. Without one it is the
+    list of scores, if only one list can be that or the user names its lines. Raises LabError.
     """
     window = (part.lines[0], part.lines[-1]) if part.lines else None
     known = lists_in(whole, skip, window)
@@ -526,8 +549,8 @@ def _list_of(
     if rubric is not None:
         if axis == "options" and len(rubric.criteria) > 1:
             raise LabError(
-                "A pasted prompt scores one criterion: give [rubric] that one alone, or reorder "
-                "criteria."
+                "A pasted prompt scores one criterion. Give [rubric] only that criterion, or use "
+                'reorder = "criteria".'
             )
         pairs = [(option.shown_label, option.description) for option in rubric.criteria[0].options]
         if axis == "criteria":
@@ -537,28 +560,27 @@ def _list_of(
             if sorted((label, _words(text)[0]) for label, text in listed.entries(whole)) == wanted:
                 return listed
         raise LabError(
-            f"The {axis} of the rubric “{shorten(rubric.name)}” are no list of this prompt, word "
-            f"for word (lists: lines {words}). "
-            "Change the rubric's words to the prompt's, or leave [rubric] out to take the prompt's "
-            "own list of scores."
+            f"No list of this prompt has the {axis} of the rubric “{shorten(rubric.name)}” word "
+            f"for word (lists: lines {words}). Copy the prompt's words into the rubric, or leave "
+            f"[rubric] out to use the prompt's own list of scores."
         )
     if axis == "criteria":
         raise LabError(
-            "A pasted prompt that lists criteria needs their [rubric], whose scores it does not "
-            "hold."
+            "A pasted prompt that lists criteria does not list their scores. Add a [rubric] with "
+            "both."
         )
     likely = [listed for listed in known if window or listed.points >= 2]
     if not likely:
         raise LabError(
-            f"No list of this prompt is known to be one of scores (lists: lines {words}). If one "
-            f"is, set lines = [first, last] in "
-            '[prompt]; if none is, nothing can change its order: reorder = "bare" asks it as it is.'
+            f"No list of this prompt looks like a list of scores (lists: lines {words}). If one "
+            f"is, set lines = [first, last] in [prompt]. If none is, there is nothing to reorder: "
+            f'use reorder = "bare".'
         )
     labels = [[whole[slice(*span)] for span in listed.labels] for listed in known]
     if not window and (len(likely) > 1 or labels.count(labels[0]) > 1):
         raise LabError(
-            f"Several lists may be the scores: lines {words}. Set lines = [first, last] in "
-            f"[prompt] to one."
+            f"Several lists may be the scores: lines {words}. Choose one with "
+            f"lines = [first, last] in [prompt]."
         )
     return likely[0]
 
@@ -566,8 +588,9 @@ def _list_of(
 def _rubric_of(
     listed: Listed, labels: Sequence[str], texts: Sequence[str], rubric: Rubric | None, best: str
 ) -> tuple[Rubric, list[int | str]]:
-    """(the rubric as the prompt has it, the scores in its order). Raises LabError where scores
-    cannot be told.
+    """Return the rubric in the words of the prompt, and its scores in the prompt's order.
+
+    Raises LabError if the scores of the entries are not known.
     """
     if rubric:
         score_of = {option.shown_label: option.score for option in rubric.criteria[0].options}
@@ -579,8 +602,8 @@ def _rubric_of(
     else:
         shown = ", ".join(map(shorten, labels))
         raise LabError(
-            f'Which of {shown} is best? Set best = "first" or "last" in [prompt], as the prompt '
-            f"lists them."
+            f"The lab does not know which of {shown} is best. Set best in [prompt] to "
+            f'"first" or "last", in the order of the prompt.'
         )
     rows = zip(labels, texts, strict=True)
     options = tuple(
@@ -593,8 +616,9 @@ def _rubric_of(
 
 
 def candidate_labels(whole: str, fixed: str, slots: Sequence[Slot]) -> tuple[str, ...]:
-    """What stands for each candidate in a prompt (A, B; 1, 2; m, M), last for a tie that it offers.
-    Raises LabError.
+    """Return the label of each candidate in a prompt (A, B; 1, 2; m, M), and then of a tie.
+
+    Raises LabError if the prompt does not label its candidates in a known way.
     """
     starts = [start for start, _, code in sorted(slots) if code.startswith("responses[")]
     sign = re.compile(r"(?<![\w'])([A-Za-z]|\d)(?![\w.])")
@@ -604,18 +628,15 @@ def candidate_labels(whole: str, fixed: str, slots: Sequence[Slot]) -> tuple[str
     following = [chr(ord(labels[0]) + k) for k in range(len(starts))] if labels else []
     twins = len({*labels}) == len(starts) and len({label.lower() for label in labels}) == 1
     if len(labels) != len(starts) or not (labels == following or twins):
-        cure = "Write it as a prompt file, with labels in [answer]"
         raise LabError(
-            f"It cannot be told what stands for each answer in this prompt (A and B, 1 and 2). "
-            f"{cure}."
+            "The lab found no label for each answer in this prompt (for example A and B, or 1 and "
+            "2). Write it as a prompt file, with labels in [answer]."
         )
     return (*labels, *tie_label(fixed, labels[-1]))
 
 
 def tie_label(fixed: str, last: str) -> tuple[str, ...]:
-    """What stands for a tie where a prompt offers one: the sign after the ``last`` candidate's in
-    brackets, or the word.
-    """
+    """Return the label of a tie if a prompt offers one: the letter after ``last``, or the word."""
     after = chr(ord(last) + 1)
     if f"[[{after}]]" in fixed:
         return (after,)
@@ -637,13 +658,14 @@ _EITHER = re.compile(
 
 
 def _scale(fixed: str, best: str) -> Rubric:
-    """The scale that a prompt without a list names (1 to 10; “yes” or “no”). Raises LabError for
-    none, two, or too long a one.
+    """Return the scale that a prompt without a list names (1 to 10; “yes” or “no”).
+
+    Raises LabError if it names no scale or several, or if the scale is too long.
     """
     ranges = sorted({tuple(sorted(map(int, match.groups()))) for match in _SCALE.finditer(fixed)})
     widest = (ranges[0][0], max(high for _, high in ranges)) if ranges else (0, 0)
     words = list(dict.fromkeys(match.groups() for match in _EITHER.finditer(fixed)))
-    if widest in ranges:  # others lie within it: a score between 2 and 3
+    if widest in ranges:  # other ranges are part of it, for example “a score between 2 and 3”
         options = [Option(score) for score in range(widest[0], widest[1] + 1)]
     elif not ranges and len(words) == 1 and best:
         options = [
@@ -652,14 +674,12 @@ def _scale(fixed: str, best: str) -> Rubric:
         ]
     else:
         seen = [f"{low} to {high}" for low, high in ranges] + [" or ".join(pair) for pair in words]
-        cure = (
-            'Set best = "first" or "last" in [prompt]'
-            if len(seen) == len(words) == 1
-            else "Give its scores as [rubric]"
-        )
+        advice = "Give its scores as [rubric]"
+        if len(seen) == len(words) == 1:
+            advice = 'Set best = "first" or "last" in [prompt]'
         raise LabError(
-            f"The scale of this prompt cannot be told (it names {', '.join(seen) or 'none'}). "
-            f"{cure}."
+            f"The scale of this prompt is not clear (it names {', '.join(seen) or 'none'}). "
+            f"{advice}."
         )
     return Rubric("Of the prompt", (Criterion("Score", tuple(options)),))
 
@@ -680,16 +700,16 @@ _ASKED: tuple[tuple[str, dict[str, str]], ...] = (
     (rf"[{{,]\s*[\"'](?P<path>\w*(?:{_KEYS})\w*)[\"']\s*:", {"read": "json"}),
     (rf"<(?P<path>\w*(?:{_KEYS})\w*)>[^<>\n]{{0,200}}</(?P=path)>", {"read": "tag"}),
 )
-"""How prompts ask for an answer (``[[5]]``, ``[RESULT] 3``, a key of JSON, a tag), and the rule
-that reads it.
+"""How prompts ask for a verdict (``[[5]]``, ``[RESULT] 3``, a JSON key, a tag), and the rule for
+each.
 """
 
 
 def asked_answer(fixed: str, labels: Sequence[str], axis: Reorder) -> dict[str, Any]:
-    """The rule of ``[answer]`` for the form that a prompt names last; else the verdict as the lab
-    reads it.
+    """Return the rule of ``[answer]`` for the form that a prompt names last.
 
-    ``fixed``: the prompt without the item's words and its list; ``labels``: of candidates.
+    If it names none, the lab's own reader finds the verdict. ``fixed``: the prompt without the
+    item's texts and the list. ``labels``: those of the candidates.
     """
     matches = [
         (match, rule) for pattern, rule in _ASKED for match in re.finditer(pattern, fixed, re.I)
@@ -698,9 +718,8 @@ def asked_answer(fixed: str, labels: Sequence[str], axis: Reorder) -> dict[str, 
         match, rule = max(matches, key=lambda pair: pair[0].start())
         return {**rule, **match.groupdict(), "labels": labels}
     twins = len({label.casefold() for label in labels}) < len(labels)  # m or M
-    ending = re.search(
-        r"^\W*(\w+)[^:\n]{0,20}:\s*\Z", fixed, re.M
-    )  # a form to fill in, which replies repeat
+    # A prompt may end in “Total rating:”, which replies then repeat.
+    ending = re.search(r"^\W*(\w+)[^:\n]{0,20}:\s*\Z", fixed, re.M)
     return {
         "read": "last_label" if twins else "label",
         "path": ending[1] if ending else "",

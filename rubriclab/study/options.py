@@ -1,4 +1,4 @@
-"""Apply the levels of the factors of a study: to its rubric, reference answer, labels and judge.
+"""Apply the levels of a study's factors to its rubric, reference answer, labels and judge.
 
 To add a factor, add a branch here and a line in ``FACTORS``.
 """
@@ -17,10 +17,11 @@ from rubriclab.model.text import LabError, look_alike, shorten
 from rubriclab.study.subjects import Subject
 
 Variant = Mapping[str, Any]
+"""A level of each factor that is varied, by the factor's name."""
 
 RUBRIC_AXES: tuple[Reorder, ...] = ("options", "criteria", "responses", "bare")
 OWN_AXES: tuple[Reorder, ...] = ("options", "criteria", "pairs", "lists", "bare")
-"""Those that a prompt of the user's own may list (a bare score: nothing)."""
+"""The axes that a user's own prompt may have. With a bare score it lists nothing."""
 FACTORS: dict[str, tuple[Reorder, ...]] = {
     "ids": ("options",),
     "reference": ("options",),
@@ -29,8 +30,8 @@ FACTORS: dict[str, tuple[Reorder, ...]] = {
     "prompt": OWN_AXES,
     "packing": ("options",),
 }
-"""The axes whose prompts each factor changes; the others (temperature, effort, fields of the
-request) change any call.
+"""The axes whose prompts each factor changes. Factors that are not here (temperature, effort,
+fields of the request) change every call.
 """
 ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 
@@ -38,8 +39,8 @@ ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 def variants(vary: VaryPart, axis: Reorder) -> list[dict[str, Any]]:
     """Return the settings of the factors under an axis, the baseline first.
 
-    There is one, without levels, where nothing is varied. A setting that differs from the baseline
-    only in a factor that does not apply to this axis is left out.
+    If nothing is varied, there is one setting without levels. A setting that differs from the
+    baseline only in a factor that does not apply to this axis is left out.
     """
     factors = vary.factors()
     base = {name: levels[0] for name, levels in factors.items()}
@@ -61,21 +62,20 @@ def check_factors(vary: VaryPart, axes: Sequence[Reorder], judges: Sequence[Judg
     for name in vary.factors():
         allowed = FACTORS.get(name, axes)
         if not set(allowed) & set(axes):
-            words = f"it is for reorder = {', '.join(allowed)}. Leave it out, or add such an axis."
             raise LabError(
-                f"[design.vary] {name} changes nothing where {' and '.join(axes)} are reordered; "
-                f"{words}"
+                f"[design.vary] {name} changes nothing when {' and '.join(axes)} are reordered. "
+                f"Leave it out, or add one of reorder = {', '.join(allowed)}."
             )
         for judge in judges:
             if judge.about.ignores(name):
-                who = f"the {judge.kind} judge “{shorten(judge.name)}”"
                 raise LabError(
-                    f"[design.vary] {name} is nothing to {who}; leave the factor or the judge out."
+                    f"[design.vary] {name} has no effect on the {judge.kind} judge "
+                    f"“{shorten(judge.name)}”. Leave the factor or the judge out."
                 )
 
 
 def judge_at(judge: JudgeSettings, variant: Variant) -> JudgeSettings:
-    """Return the judge with the variant's levels of its sampling and its request."""
+    """Return the judge with the variant's sampling, request fields and packing."""
     own: dict[str, Any] = {
         name: variant[name] for name in ("temperature", "reasoning_effort") if name in variant
     }
@@ -89,6 +89,7 @@ def judge_at(judge: JudgeSettings, variant: Variant) -> JudgeSettings:
 
 
 def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """Return nested tables with ``value`` at ``path``."""
     if len(path) == 1:
         return {**table, path[0]: value}
     inner = table.get(path[0])
@@ -96,10 +97,10 @@ def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str
 
 
 def rubric_at(rubric: Rubric, variant: Variant, wordings: Mapping[str, Rubric]) -> Rubric:
-    """Return the rubric in the wording, on the scale and with the score IDs of a variant.
+    """Return the rubric with the wording, the scale and the labels of a variant.
 
-    Raises LabError for a wording whose criteria have other names, since the same items are judged
-    under it.
+    Raises LabError for a wording whose criteria have other names: the same items are judged under
+    every wording.
     """
     if "wording" in variant:
         other = wordings[variant["wording"]]
@@ -111,9 +112,8 @@ def rubric_at(rubric: Rubric, variant: Variant, wordings: Mapping[str, Rubric]) 
             raise LabError(
                 f"[design.vary] wording: “{shorten(variant['wording'])}” has other criteria than "
                 f"the study's rubric "
-                f"({', '.join(shorten(criterion.name, 30) for criterion in rubric.criteria)}). A "
-                f"wording may change "
-                "descriptions and scores; give its criteria the same names."
+                f"({', '.join(shorten(criterion.name, 30) for criterion in rubric.criteria)}). "
+                f"Give its criteria the same names. Descriptions and scores may differ."
             )
         rubric = other
     criteria = rubric.criteria
@@ -125,17 +125,17 @@ def rubric_at(rubric: Rubric, variant: Variant, wordings: Mapping[str, Rubric]) 
 
 
 def rescaled(criterion: Criterion, n: int) -> Criterion:
-    """The criterion with the scores 1 to n (Xu et al. v2, section 5.4).
+    """Return the criterion with the scores 1 to n (Xu et al. v2, section 5.4).
 
-    Score i has the description that stands as far up the old scale: of five, n = 3 keeps the 1st,
-    3rd and 5th, n = 9 puts the five on the odd scores and leaves the even ones without. Where a
-    shorter scale falls between two, the nearest. The same number of options comes back unchanged.
+    Each score gets the description that is equally far up the old scale. Of five, n = 3 keeps the
+    1st, 3rd and 5th; n = 9 gives the five to the odd scores and none to the even ones. A score of a
+    shorter scale that falls between two gets the nearest. The same number of options is unchanged.
     """
     old = criterion.options
     if n == len(old):
         return criterion
     sources = [_source(rank, n, len(old)) for rank in range(n)]
-    # Labels go along where every score has one: half a scale of words is none.
+    # Keep labels only if every score has one: a scale of which half are words makes no sense.
     labelled = None not in sources
     options = []
     for score, source in enumerate(sources, start=1):
@@ -150,7 +150,7 @@ def rescaled(criterion: Criterion, n: int) -> Criterion:
 def _source(rank: int, n: int, old: int) -> int | None:
     """Return which of ``old`` options is as far up as the one of ``rank`` among ``n``.
 
-    Where it falls between two: the nearest on a shorter scale, None on a longer one.
+    If it falls between two, that is the nearest on a shorter scale, and None on a longer one.
     """
     steps, rest = divmod(rank * (old - 1), n - 1)
     if rest == 0:
@@ -159,8 +159,10 @@ def _source(rank: int, n: int, old: int) -> int | None:
 
 
 def _labelled(criterion: Criterion, style: str) -> Criterion:
-    """``letters`` are those of school, A for the highest score (Li et al., section 3); shuffled
-    ones are numbers.
+    """Return the criterion with labels of a style.
+
+    ``letters`` are like school grades, A for the highest score (Li et al., section 3). ``shuffled``
+    labels start as numbers; ``dealt`` shuffles them for each subject.
     """
     n = len(criterion.options)
     labels = [str(score) for score in criterion.scores]
@@ -176,27 +178,29 @@ def _labelled(criterion: Criterion, style: str) -> Criterion:
 
 
 def dealt(ordering: Ordering, subject: str, seed: int) -> Ordering:
-    """Return the ordering with its labels shuffled for the subject, so that over the subjects each
-    label means every score. Repeats keep them.
+    """Return the ordering with its labels shuffled by the subject and the seed.
+
+    Over many subjects each label means every score. Repeats of an order have the same labels.
     """
     rng = random.Random(f"{seed}|ids|{subject}|{ordering.shown}")
     return Ordering(ordering.shown, tuple(rng.sample(ordering.labels, len(ordering.labels))))
 
 
 def with_reference(subject: Subject, score: int) -> Subject | None:
-    """Return the subject with the reference answer of a score (0: without one), or None where its
-    item has no such reference.
+    """Return the subject with the reference answer of a score (0: without one).
 
-    It is the item's column ``reference_SCORE``; its plain reference is one of the highest score.
-    Raises LabError for a score that is not on the scale.
+    It is in the item's column ``reference_SCORE``; the plain reference is one of the highest score.
+    Returns None if the item has none. Raises LabError for a score that is not on the scale.
     """
     if score == 0:
         return replace(subject, text=replace(subject.text, reference=""))
     scores = subject.shape.scores
     if score not in scores:
-        words = f"expected 0 for none, or one of {', '.join(f'{part:g}' for part in scores)}."
-        name = shorten(subject.criteria[0].name)
-        raise LabError(f"[design.vary] reference: {score} is no score of “{name}”; {words}")
+        known = ", ".join(f"{part:g}" for part in scores)
+        raise LabError(
+            f"[design.vary] reference: {score} is not a score of "
+            f"“{shorten(subject.criteria[0].name)}”. Use one of {known}, or 0 for no reference."
+        )
     text = subject.text.columns.get(
         f"reference_{score}", subject.text.reference if score == scores[-1] else ""
     )

@@ -1,5 +1,6 @@
-"""Say what a reply gives each item of its call: status, score, position, probabilities of the
-labels, or why nothing.
+"""Turn a reply into an outcome for each item of its call: a score, a choice, or why there is none.
+
+An outcome also holds the position, and the probabilities of the labels if the server gives them.
 """
 
 import math
@@ -30,8 +31,9 @@ from rubriclab.study.prompts import answer_rule
 from rubriclab.study.reading import READER, Reading
 
 REFUSED = "the judge declines"
+"""Why there is no score in a reply that refuses to judge."""
 MOST_TEXT = 10_000
-"""Characters, from the end, of a reply that was cut and may still be read."""
+"""Characters, from its end, of a reply that was cut but may still be parsed."""
 WORD, LINE = r"\S*\Z", r"[^\n]*\Z"
 """The last word and the last line of a text."""
 
@@ -47,11 +49,11 @@ def outcomes(
 ) -> tuple[Outcome, ...]:
     """Return what a reply says about each item of its call. It never raises for what a judge wrote.
 
-    ``tie``: whether one may be given; ``rule``: how the answer to a prompt of the user's own is
-    read; ``reports_free``: a constrained reply itself says what its labels get without the
-    constraint, so no call for a free token was made.
+    ``tie``: whether a tie is allowed. ``rule``: how replies to a user's own prompt are parsed.
+    ``reports_free``: whether a constrained reply itself reports the probabilities without the
+    constraint, so that no call for a free token was made.
     """
-    if UNBEGUN in reply.note and call.begun:  # the server did not go on behind the begun answer
+    if UNBEGUN in reply.note and call.begun:  # the server did not continue the begun reply
         call = replace(call, messages=call.messages[:-1])
     given = _outcomes(call, as_constrained(call, reply), condition, tie=tie, rule=rule)
     given = tuple(replace(outcome, reader=READER) for outcome in given)
@@ -62,7 +64,7 @@ def outcomes(
 
 
 def described(call: Call, given: Sequence[Outcome]) -> dict[str, str]:
-    """Return the status of a call's outcomes, and what was read, in words."""
+    """Return the status of a call's outcomes and the parsed values, as texts."""
     read = []
     for outcome in given:
         value: Any = outcome.score
@@ -74,18 +76,17 @@ def described(call: Call, given: Sequence[Outcome]) -> dict[str, str]:
 
 
 def breaks_constraint(call: Call, reply: Reply) -> bool:
-    """Return whether a whole reply is none of the labels that it was held to."""
+    """Return whether a complete reply is not one of the labels that it was constrained to."""
     if not _was_constrained(call, reply):
         return False
     return constrained_label(reply.text, call.constrain, call.labels, call.begun) is None
 
 
 def as_constrained(call: Call, reply: Reply) -> Reply:
-    """Return a constrained reply with the bare label as its text, or with none where it breaks its
-    constraint.
+    """Return a constrained reply with its label as the text, or none if it breaks its constraint.
 
-    A server that no longer holds the constraint (another one behind a router) gives another judge's
-    answers: they are not read as if it did.
+    A server that ignores the constraint (for example another one behind a router) is in effect
+    another judge. Its replies are not parsed as if they had been constrained.
     """
     if not _was_constrained(call, reply):
         return reply
@@ -94,8 +95,9 @@ def as_constrained(call: Call, reply: Reply) -> Reply:
 
 
 def _was_constrained(call: Call, reply: Reply) -> bool:
-    """Return whether a reply is whole and was held to its labels. One that is not whole has another
-    reason not to be read.
+    """Return whether a reply is complete and was constrained to its labels.
+
+    An incomplete reply has another reason for being unparsed.
     """
     if call.constrain == "free" or reply.error:
         return False
@@ -113,10 +115,10 @@ def _outcomes(
         )
     if condition.reorder == "options":
         return option_outcomes(call, reply, rule)
-    # An answer that is asked about alone, to compare with a batch, is at position 1 of 1. A bare
-    # score has no position.
+    # An answer that is asked about alone, to compare with a batch, is at position 1 of 1. A score
+    # without a list has no position.
     position = 1 if condition.reorder == "responses" else None
-    if condition.reorder == "responses":  # what is ordered are answers: the scores are numbers
+    if condition.reorder == "responses":  # answers are ordered, so the labels are the scores
         call = replace(call, ordering=Ordering(call.scores, tuple(map(str, call.scores))))
     return tuple(
         replace(outcome, position=position, p=None)
@@ -127,18 +129,18 @@ def _outcomes(
 def option_outcomes(
     call: Call, reply: Reply, rule: AnswerPart | None = None
 ) -> tuple[Outcome, ...]:
-    """The one outcome of a call about one item; ``call.ordering`` shows scores.
+    """Return the one outcome of a call about one item; ``call.ordering`` shows scores.
 
-    The score is the one that the reply's words name. ``p`` and ``expected`` come from the
-    alternatives to its first answer token, where the server gives them and they can be told apart.
+    The score comes from the text of the reply. ``p`` and ``expected`` come from the alternatives to
+    its first token, if the server gives them and they can be distinguished.
     """
     labels = call.ordering.labels
-    # The options' own probabilities, and the name of one: nothing is guessed.
+    # A decision endpoint names one option and gives the probability of each: nothing is guessed.
     decided = call.template.startswith("decision-")
     shares = stated if decided else label_probabilities
     p, mass = shares(reply.top, labels) if reply.top else (None, None)
     status, text, why = _said(call, reply, WORD)
-    whole = status is None or not text[-1:].isalnum()  # “4 or 5” may have been cut behind its 4
+    whole = status is None or not text[-1:].isalnum()  # “4 or 5” may have been cut after its 4
     if decided:
         reading = Reading(text if text in labels else None, form="decision")
     elif not text or not whole:
@@ -170,11 +172,11 @@ def option_outcomes(
 def joint_outcomes(
     call: Call, reply: Reply, names: Sequence[str], rule: AnswerPart | None = None
 ) -> tuple[Outcome, ...]:
-    """One outcome for each item of a call that scores several; ``slot`` counts from 0.
+    """Return an outcome for each item of a call that scores several; ``slot`` counts from 0.
 
-    ``names``: what stands for each of ``call.items``, in that order, in ``call.ordering.shown``:
-    criteria, or ids of answers. ``position``, from 1, is where it stood, scored or not. Those that
-    a reply scores are OK, whatever became of the others.
+    ``names``: the name of each of ``call.items`` in ``call.ordering.shown``: criteria, or IDs of
+    answers. ``position`` counts from 1 and is known even without a score. An item with a score is
+    OK, also if other items have none.
     """
     shown, labels = list(call.ordering.shown), call.ordering.labels
     status, text, why = _said(call, reply, LINE)
@@ -183,7 +185,9 @@ def joint_outcomes(
         readings = answer_readings(text, rule or answer_rule(call.template), labels, call.scores)
     some = any(reading.label is not None for reading in readings.values())
     if status is None and some:
-        status = Status.UNPARSED  # of those that it leaves out; it does not decline
+        status = (
+            Status.UNPARSED
+        )  # for the items that it leaves out: a reply with scores is not a refusal
     scored = []
     for slot, (item, name) in enumerate(zip(call.items, names, strict=True)):
         position = shown.index(name)
@@ -200,11 +204,10 @@ def joint_outcomes(
 def choice_outcomes(
     call: Call, reply: Reply, *, tie: bool, rule: AnswerPart | None = None
 ) -> tuple[Outcome, ...]:
-    """The one outcome of a comparison: ``position`` of the candidate that the reply prefers, 0 for
-    a tie.
+    """Return the one outcome of a comparison: the position that the reply prefers, 0 for a tie.
 
-    ``p``: probability of each position, a tie's share given to all alike; where the first token can
-    tell.
+    ``p``: the probability of each position, if the first token shows it. The probability of a tie
+    is divided equally among the positions.
     """
     n = len(call.ordering.labels)
     labels = letters(n, tie=tie)
@@ -240,8 +243,9 @@ def _without_score(
     reading: Reading,
     mass: float | None = None,
 ) -> Outcome:
-    """Return the outcome of an item without a score. ``status``, ``why``: of a reply that is not
-    whole, else None and "".
+    """Return the outcome of an item without a score.
+
+    ``status`` and ``why`` belong to an incomplete reply, and are None and "" for a complete one.
     """
     why = why or reading.why
     if status is None:
@@ -252,12 +256,11 @@ def _without_score(
 
 
 def _said(call: Call, reply: Reply, last: str) -> tuple[Status | None, str, str]:
-    """Return how a reply failed (None where it is whole), what of it is read, and why it is not
-    whole.
+    """Return how a reply failed (None if it is complete), what of it may be parsed, and the reason.
 
-    Of an answer that the lab began and cut, all but its ``last`` word or line is read, of any other
-    failed one nothing. An embedded model goes on and on: “The score is 5, and” is an answer, “The
-    score is 5” and “The score is 4.” may have become 50 and 4.5.
+    An embedded model does not stop by itself, so a reply that we began and cut is parsed without
+    its ``last`` word or line. “The score is 5, and” has a score, but “The score is 5” and “The
+    score is 4.” might have become 50 and 4.5. No other incomplete reply is parsed.
     """
     if reply.error:
         return Status.ERROR, "", ""
@@ -270,7 +273,7 @@ def _said(call: Call, reply: Reply, last: str) -> tuple[Status | None, str, str]
     if ending == "failed":
         return Status.ERROR, "", why
     begun = call.messages[-1]["role"] == "assistant"
-    # Whatever another one says: “1” may have become 10.
+    # In any other reply that was cut, “1” might have become 10.
     rest = re.sub(last, "", reply.text[-MOST_TEXT:]).rstrip(" ") if begun else ""
     return Status.TRUNCATED, rest, why
 
@@ -278,16 +281,16 @@ def _said(call: Call, reply: Reply, last: str) -> tuple[Status | None, str, str]
 # ---------------------------------------------------------------- probabilities
 
 _SPACE_MARKS = "▁Ġ \t\r\n"
-"""What tokenizers put before a word: a space, or the sign of SentencePiece or GPT-2 for one."""
+"""What tokenizers put before a word: a space, or its mark in SentencePiece or GPT-2."""
 LONGEST_TOKEN = 40
-"""Signs: what is longer is no token of a tokenizer."""
+"""Characters of a token. A longer text did not come from a tokenizer."""
 _ENGLISH_WORDS = frozenset({"a", "A", "i", "I"})
 
 
 def stated(
     top: Sequence[tuple[str, float]], labels: Sequence[str]
 ) -> tuple[tuple[float, ...], float]:
-    """As ``label_probabilities``, of a judge that names each label with its probability."""
+    """Return ``label_probabilities`` of a judge that names each label with its probability."""
     chances = {label: math.exp(logprob) for label, logprob in top}
     total = math.fsum(chances.values())
     return tuple(chances[label] / total for label in labels), min(total, 1.0)
@@ -296,20 +299,17 @@ def stated(
 def label_probabilities(
     top: Sequence[tuple[str, float]], labels: Sequence[str]
 ) -> tuple[tuple[float, ...] | None, float]:
-    """Probabilities of ``labels`` by shown position (they sum to 1), and the mass that fell on
-    labels before that.
+    """Return the probability of each label by position (they sum to 1), and their mass before that.
 
-    ``top``: (token, natural log-probability) at the first answer token. Every token that is a label
-    once outer space and space marks are off counts for it, so "3", " 3" and "▁3" add up. A label as
-    written always counts; in another case ("b" for "B") unless it is an English word of its own,
-    since "a" for "A" more often starts a sentence. NaN is ignored; labels not among the tokens get
-    0.
+    ``top``: (token, natural log-probability) at the first token of the reply. A token counts for a
+    label if it is the label after space marks are removed, so "3", " 3" and "▁3" add up. The label
+    in another case ("b" for "B") counts too, unless it is an English word: "a" more often starts a
+    sentence than it means "A". NaN is ignored. Labels that are not among the tokens get 0.
 
-    The probabilities are None where the first token cannot tell: nothing fell on a label, or a
-    label that starts with another label (10 after 1, ii after i) or with a token that is no label
-    was not seen as one whole token itself. A tokenizer that writes such a label in pieces lets its
-    first piece stand for several labels; one that shows it whole does not, since it would never
-    write the pieces.
+    The probabilities are None if the first token does not decide. Either no label is among the
+    tokens, or a label that begins with another label (10 with 1, ii with i) or with another token
+    is not among them as a whole. A tokenizer that splits such a label would let its first piece
+    count for several labels. One that has it as a whole token would never produce the pieces.
     """
     names = tuple(map(_plain, labels))
     mass = [0.0] * len(names)
@@ -332,7 +332,7 @@ def label_probabilities(
 
 @lru_cache(maxsize=4_096)
 def _token(text: str, names: tuple[str, ...]) -> tuple[int | None, str]:
-    """Which label (by shown position) a token is, and its text as the beginning of one."""
+    """Return which label (by position) a token is, and its text as the beginning of a label."""
     token = _plain(text)
     if token in names:
         return names.index(token), token.casefold()
@@ -344,11 +344,12 @@ def _token(text: str, names: tuple[str, ...]) -> tuple[int | None, str]:
 
 @lru_cache(maxsize=4_096)
 def _plain(text: str) -> str:
+    """Return a token or label without spaces and space marks, in NFKC."""
     return unicodedata.normalize("NFKC", text.strip(_SPACE_MARKS)).strip(_SPACE_MARKS)
 
 
 def _ambiguous(names: Sequence[str], seen: set[int], pieces: set[str]) -> bool:
-    """Whether an unseen label may hide behind a shorter label or behind a piece of itself."""
+    """Return whether an unseen label may begin with a shorter label, or with a piece of itself."""
     folded = [name.casefold() for name in names]
     starts = {*pieces, *folded}
     unseen = [name for index, name in enumerate(folded) if index not in seen]

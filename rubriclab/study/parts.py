@@ -1,4 +1,4 @@
-"""Say what a part of a study asks: which orders about which subjects, and in what words."""
+"""Say what a part of a study asks: which orders of which subjects, with which prompt."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,26 +17,25 @@ from rubriclab.study.own_prompt import OwnPrompt
 from rubriclab.study.subjects import PROTOCOLS, Prompt, Protocol, Shape, Subject
 
 REPEATED_SUBJECTS = 10
-"""Items on which a deterministic judge is asked its orders again, to show that its repeats are
-equal.
-"""
+"""Items on which a deterministic judge is asked again, to show that its repeats are equal."""
 
 
 def deterministic(judge: JudgeSettings) -> bool:
-    """Whether the same prompt gives the same answer: known of the embedded model at temperature 0
-    alone.
+    """Return whether the same prompt gives the same reply.
+
+    We know this only of the embedded model at temperature 0.
     """
     return judge.about.deterministic and judge.temperature == 0
 
 
 @dataclass(frozen=True)
 class PlanPart:
-    """What is asked alike: a data set under a rubric, an axis and a setting of the factors.
+    """The calls about one data set under one rubric, axis and setting of the factors.
 
-    ``subjects``: what one order is about, in the order in which they are asked about; ``sample``:
-    numbers of those whose orders are asked again, None for all; ``scope``: what tells its calls
-    from the same words in another data set or axis; ``own``: a prompt of the user's in place of the
-    lab's.
+    subjects: what one order is about, in the order in which they are asked.
+    sample: numbers of the subjects whose orders are asked again; None for all.
+    scope: distinguishes its calls from calls with the same words for another data set or axis.
+    own: the user's prompt, instead of the lab's.
     """
 
     dataset: DataSet
@@ -59,7 +58,7 @@ class PlanPart:
 
     @property
     def first(self) -> Subject:
-        """What is shown of it first: what a pasted prompt was sent for, else the first subject."""
+        """Return the subject to show first: the one of a pasted prompt, or else the first one."""
         named = self.own.file.item if self.own else ""
         return next(
             (subject for subject in self.subjects if named and subject.text.item_id == named),
@@ -68,6 +67,7 @@ class PlanPart:
 
     @cached_property
     def by_shape(self) -> Mapping[Shape, list[int]]:
+        """Return the numbers of the subjects of each shape."""
         numbers: dict[Shape, list[int]] = {}
         for number, subject in enumerate(self.subjects):
             numbers.setdefault(subject.shape, []).append(number)
@@ -75,8 +75,9 @@ class PlanPart:
 
     @cached_property
     def of_item(self) -> Mapping[int, list[Subject]]:
-        """The subjects that an item (by its code) is asked about in: one, or beside others and
-        alone.
+        """Return the subjects of each item, by its code.
+
+        An answer of a batch has two: the batch, and the answer alone.
         """
         out: dict[int, list[Subject]] = {}
         for subject in self.subjects:
@@ -85,19 +86,19 @@ class PlanPart:
         return out
 
     def asked(self, shape: Shape) -> list[Strategy]:
-        """The strategies under which subjects of a shape are asked."""
+        """Return the strategies that apply to subjects of a shape."""
         return self.protocol.strategies(shape, self.strategies)
 
     def asked_of(self, judge: JudgeSettings, shape: Shape) -> list[Strategy]:
-        """Those of them under which a judge is asked."""
+        """Return the strategies that apply to a judge and subjects of a shape."""
         return asked_of(judge, self.axis, shape, self.asked(shape))
 
     def asked_as(self, strategy: Strategy, judge: JudgeSettings, number: int) -> Strategy:
-        """The strategy as a judge is asked it about the subject of that number; a number of calls
-        that is named stands.
+        """Return the strategy for one subject: with its repeats, or with each order once.
 
-        Each order is asked again on ``sample`` where the study names one, and by a deterministic
-        judge on the first subjects alone. ``judge``: with the levels of the part's factors.
+        Orders are repeated on ``sample`` if the study names one. A deterministic judge is asked
+        again only about the first subjects. A number of calls that the study sets is kept.
+        ``judge``: at the levels of the part's factors.
         """
         if self.sample is not None:
             again = number in self.sample
@@ -106,7 +107,10 @@ class PlanPart:
         return strategy if again or strategy.calls is not None else replace(strategy, repeats=1)
 
     def planned(self, shape: Shape, strategy: Strategy, judge: JudgeSettings) -> int:
-        """Calls of a condition: those about subjects of one shape differ in the repeats alone."""
+        """Return the number of calls of a condition.
+
+        Subjects of one shape have the same orders, and differ only in how often they are repeated.
+        """
         numbers = self.by_shape[shape]
         settings = judge_at(judge, self.variant)
         asked = Counter(self.asked_as(strategy, settings, number) for number in numbers)
@@ -116,7 +120,7 @@ class PlanPart:
         )
 
     def orders(self, subject: Subject, strategy: Strategy) -> Iterator[Ordering]:
-        """The ordering of every call about a subject under a strategy, repeats in."""
+        """Yield the ordering of every call about a subject, with its repeats."""
         seed = self.design.seed
         for ordering in self.protocol.orders(subject, strategy, seed):
             if self.own:
@@ -126,16 +130,18 @@ class PlanPart:
             yield ordering
 
     def constraint(self, shape: Shape, strategy: Strategy, judge: JudgeSettings) -> Constraint:
-        """How replies to the calls about subjects of a shape are constrained: not where they are
-        more than one label.
+        """Return how replies about subjects of a shape are constrained.
+
+        A reply that is more than one label is never constrained.
         """
         subject = self.subjects[self.by_shape[shape][0]]
         prompt = self.prompt(subject, next(iter(self.orders(subject, strategy))), judge)
         return judge.constraint_of(prompt.template) if prompt.labels else "free"
 
     def prompt(self, subject: Subject, ordering: Ordering, judge: JudgeSettings) -> Prompt:
-        """What a judge is sent about a subject in an order. Raises LabError for an own prompt that
-        cannot be rendered.
+        """Return what a judge is sent about a subject in an order.
+
+        Raises LabError if a prompt of the user's cannot be rendered.
         """
         if (options := decision_options(judge)) is not None:
             return decision_prompt(self.axis, subject, ordering, self.design, options)

@@ -1,9 +1,9 @@
-"""Prove that between two orders of a user's prompt only the order changes, or say what else does.
+"""Prove that only the order changes between two orders of a user's prompt, or say what else does.
 
 Everything is rendered twice: with the real texts, and with a mark in place of each text that moves.
-Between orders the marked renderings may differ only in which mark is at which place, and there they
-must follow the order shown. Filling the marks in again has to give the real texts, so that we know
-that a template treats the texts as it treats the marks.
+The marked renderings of two orders may differ only in which mark is at which place, and the marks
+must follow the order shown. Then the marks are replaced by the texts. If that gives the real
+renderings, the template treats the texts like the marks.
 """
 
 import re
@@ -32,20 +32,22 @@ LISTED: Mapping[Reorder, str] = {
     "lists": "responses",
     "bare": "",
 }
-"""The name of what is reordered on each axis."""
+"""What templates call the list that is reordered on each axis."""
 Key = tuple[str, int]
-"""A part of what moves, and whose it is: (description, 2)."""
+"""A part of an entry that moves, and the rank of the entry, for example (description, 2)."""
 Spot = tuple[str, int | None]
-"""A part, and its position in the order shown; None where it never moves, -1 where it moves
-otherwise.
+"""A part, and its position in the order shown: None if it never moves, -1 if it moves in another
+way.
 """
 
 
 @dataclass(frozen=True)
 class Proof:
-    """``shown``: the labels of the first two orders, ``messages`` those two; ``moved``: (message,
-    first line, last line), from 1, of what changes between them; ``orders``: how many were
-    compared; ``notes``: what to look at.
+    """A proof for one prompt and item, with two orders that differ to show.
+
+    shown, messages: the labels and the messages of the two orders.
+    moved: (message, first line, last line), counted from 1, of what changes between them.
+    orders: how many orders were compared. notes: what the user should look at.
     """
 
     prompt: str
@@ -62,14 +64,11 @@ class Proof:
         )
         return (
             f"Prompt “{self.prompt}”, “{shorten(self.item)}”: in {self.orders} orders only the "
-            f"order changes ({where}); all else is the "
-            "same, sign for sign."
+            f"order changes ({where}). Every other character is the same."
         )
 
     def side_by_side(self, width: int = 58) -> list[str]:
-        """The two prompts in two columns, as lines for a terminal; ``|`` marks those that
-        differ.
-        """
+        """Return the two prompts in two columns, for a terminal. ``|`` marks lines that differ."""
         lines = [f"{' · '.join(self.shown[0]):<{width}}   {' · '.join(self.shown[1])}"]
         for mine, other in zip(*self.messages, strict=True):
             pairs = zip_longest(
@@ -95,11 +94,10 @@ def prove(
     orderings: Sequence[Ordering],
     contexts: Sequence[Mapping[str, Any]],
 ) -> Proof:
-    """Return the proof for one subject in two or more orders. ``contexts``: what the template may
-    name in each.
+    """Return the proof for one subject in two or more orders.
 
-    Raises LabError where more than the order changes, or less. It names the message, the line and
-    what to do.
+    ``contexts``: the values of the template in each order. Raises LabError if more than the order
+    changes, or less. It names the message, the line and what to do.
     """
     name = LISTED[axis]
     who = {shown: rank for rank, shown in enumerate(orderings[0].shown)}
@@ -111,14 +109,16 @@ def prove(
     real = render(prompt, contexts)
     if all(messages == real[0] for messages in real):
         raise fault(
-            f"the order changes nothing. Print the {name} where they belong, as they come: "
+            f"the order changes nothing. Print the {name} in the order in which they come: "
             f"{listing}."
         )
     marked_contexts, texts = _marked(axis, orderings, contexts, who)
     try:
         marked = render(prompt, marked_contexts)
     except LabError as error:
-        words = "it computes with what moves, so the order may decide more. Print it as it comes."
+        words = (
+            "it computes with what moves, so more than the order may change. Print it unchanged."
+        )
         raise fault(f"{words} ({error})") from None
     contents = [[message["content"] for message in messages] for messages in marked]
     plain = [[message["content"] for message in messages] for messages in real]
@@ -133,8 +133,8 @@ def prove(
     first_round = _first_round(moving)
     if not _names_its_entries(spots, main) or len({*first_round}) < len(who):
         raise fault(
-            f"the {main} of each of the {name} does not stand beside it, so a reply could not "
-            f"name it. Print {{{{ part.{main} }}}} in the loop."
+            f"the {main} of each of the {name} does not move with it, so a reply cannot name it. "
+            f"Print {{{{ part.{main} }}}} in the loop."
         )
     notes = _notes(prompt, main, again=len(first_round) < len(moving))
     second = next(k for k, messages in enumerate(real) if messages != real[0])
@@ -177,7 +177,7 @@ def _marked(
 
 
 def _changes_more(contents: Sequence[Sequence[str]], plain: Sequence[Sequence[str]]) -> str | None:
-    """Return what changes besides whose mark is at which place; None where nothing does."""
+    """Return what changes other than the places of the marks, None if nothing does."""
     skeletons = [
         [_MARK.sub(lambda mark: f"\ue000{mark[1]}", text) for text in parts] for parts in contents
     ]
@@ -197,11 +197,11 @@ def _misplaced(spots: Sequence[Spot], n: int, name: str, listing: str) -> str:
         rounds = [slots[k : k + n] for k in range(0, len(slots), n)]
         if -1 in slots or any(slots_of_one != list(range(n)) for slots_of_one in rounds):
             return (
-                f"each {part} has to stand once, in the order shown. Print all {name} in one "
-                f"loop, as they come: {listing}."
+                f"each {part} must appear once, in the order shown. Print all {name} in one loop, "
+                f"in the order in which they come: {listing}."
             )
         if len(rounds) > 1 and part in ("description", "text"):
-            return f"each {part} stands there {len(rounds)} times. Print the {name} once."
+            return f"each {part} appears {len(rounds)} times. Print the {name} once."
     return ""
 
 
@@ -214,7 +214,7 @@ def _moving(spots: Sequence[Spot], main: str) -> list[int]:
 
 
 def _first_round(moving: Sequence[int]) -> Sequence[int]:
-    """Return the slots up to the first that goes back: those of the list itself."""
+    """Return the slots before the first step back, which are those of the list itself."""
     for k in range(1, len(moving)):
         if moving[k] < moving[k - 1]:
             return moving[:k]
@@ -234,16 +234,14 @@ def _notes(prompt: PromptFile, main: str, *, again: bool) -> list[str]:
             notes.append(f"it says “{named[0]}”, which the order shown may contradict.")
     if again:
         notes.append(
-            f"a {main} stands outside of the list too and changes its position with it; use "
-            "labels, which keep one order, unless that is meant."
+            f"a {main} also appears outside the list and moves with it. If you do not want that, "
+            f"use labels, which keep one order."
         )
     return notes
 
 
 def _spots(contents: Sequence[Sequence[str]], orders: Sequence[Sequence[int]]) -> list[Spot]:
-    """(part, slot) of every mark: its position in the order shown; None where it never moves, -1
-    where it moves otherwise.
-    """
+    """Return the spot of every mark."""
     spots: list[Spot] = []
     for marks in zip(
         *([mark for text in parts for mark in _MARK.finditer(text)] for parts in contents),
@@ -260,8 +258,9 @@ def _spots(contents: Sequence[Sequence[str]], orders: Sequence[Sequence[int]]) -
 def _fill(
     contents: Sequence[Sequence[str]], plain: Sequence[Sequence[str]], texts: Mapping[Key, str]
 ) -> str | None:
-    """None where one text for each mark gives all real renderings (its own, or what the template
-    makes of it in the first).
+    """Return a difference, or None if one text for each mark gives all real renderings.
+
+    That is the mark's own text, or what the template makes of it in the first order.
     """
     made = dict(texts)
     for marked, real in zip(contents[0], plain[0], strict=True):
@@ -269,9 +268,8 @@ def _fill(
         for k in range(0, len(pieces) - 1, 3):
             position += len(pieces[k])
             key, after = (pieces[k + 1], int(pieces[k + 2])), pieces[k + 3]
-            made.setdefault(
-                key, f"\ue000{key[0]}:{key[1]}\ue001"
-            )  # a text that itself holds such a mark
+            # A text may itself contain something that looks like a mark.
+            made.setdefault(key, f"\ue000{key[0]}:{key[1]}\ue001")
             if not real.startswith(made[key] + after, position):
                 end = real.find(after, position) if after else len(real)
                 made[key] = real[position : max(end, position)]
@@ -284,22 +282,22 @@ def _fill(
 
 
 def _difference(expected: Sequence[str], given: Sequence[str]) -> str:
-    """The first lines in which two renderings differ by more than their places."""
+    """Describe the first lines in which two renderings differ by more than their places."""
     for number, (a, b) in enumerate(zip(expected, given, strict=True), 1):
         ours, theirs = a.split("\n"), b.split("\n")
         for line in range(max(len(ours), len(theirs))):
             mine, other = ("".join(lines[line : line + 1]) for lines in (ours, theirs))
             if mine != other and (mine not in theirs or other not in ours):
                 return (
-                    f"message {number}, line {line + 1}: more than the order changes, "
-                    f"“{shorten(mine)}” to “{shorten(other)}”. Take out what "
-                    "depends on the position or on one of them."
+                    f"message {number}, line {line + 1}: more than the order changes, from "
+                    f"“{shorten(mine)}” to “{shorten(other)}”. Remove what depends on the position "
+                    f"or on one entry."
                 )
-    return "more than the order changes. Take out what depends on the position."
+    return "more than the order changes. Remove what depends on the position."
 
 
 def _lines(a: str, b: str) -> tuple[int, int] | None:
-    """The first and the last line, from 1, in which two texts differ."""
+    """Return the first and last line, counted from 1, in which two texts differ."""
     ours, theirs = a.split("\n"), b.split("\n")
     lines = [
         k for k, (mine, other) in enumerate(zip(ours, theirs, strict=False), 1) if mine != other

@@ -1,8 +1,8 @@
-"""Make the calls that have a reference answer of each score written and reviewed.
+"""Make the calls that write and review a reference answer for each score.
 
-The reviewer scores the answer without knowing which score was meant: a judge that is asked “is this
-a 2?” tends to say yes. Li et al. (“Datasets”, figure 4) generate and review in the same way but
-print no prompt: the wording, in ``judge_prompts``, is the lab's own.
+The reviewer scores the answer without knowing which score was wanted, because a judge that is
+asked “is this a 2?” tends to say yes. Li et al. (“Datasets”, figure 4) do the same but print no
+prompt, so the wording in ``judge_prompts`` is the lab's own.
 """
 
 from collections.abc import Sequence
@@ -27,15 +27,18 @@ from rubriclab.study.tokens import (
 WRITE_TEMPLATE = lab_prompt("reference-write").name
 REVIEW_TEMPLATE = lab_prompt("reference-review").name
 REVIEW_ENDING = "Which score does the answer get? Reply with the score alone:"
+"""How the review prompt ends. A reply may repeat it."""
 WRITE_TOKENS = 800
+"""Tokens of a reference answer."""
 WRITE_TEMPERATURE = 0.8
-"""Of a writer whose own is 0: it would write the same answer again at every attempt."""
+"""Temperature of a writer whose own is 0, which would write the same answer at every attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a reference answer answers. ``number``: of the instruction and criterion; ``id`` names
-    both.
+    """One instruction under one criterion, for which reference answers are written.
+
+    number: counts the tasks. id: names the instruction and the criterion.
     """
 
     number: int
@@ -47,8 +50,7 @@ class Task:
 def write_prompt(task: Task, score: int, earlier: Sequence[int | None] = ()) -> Messages:
     """Return the message that asks for an answer which earns exactly ``score``.
 
-    ``earlier``: the scores of earlier answers, which say what way they missed; None where the
-    review could not be parsed.
+    ``earlier``: the scores that earlier attempts got; None if the review could not be parsed.
     """
     about = {option.score: option.description for option in task.criterion.options}
     names = _names(task) | {
@@ -60,11 +62,12 @@ def write_prompt(task: Task, score: int, earlier: Sequence[int | None] = ()) -> 
 
 
 def review_prompt(task: Task, answer: str) -> Messages:
-    """Return the message that asks which score ``answer`` gets. It does not say which was meant."""
+    """Return the message that asks for the score of ``answer``, not naming the one wanted."""
     return filled_in("reference-review", _names(task) | {"response": answer})
 
 
 def _names(task: Task) -> dict[str, Any]:
+    """Return what both prompts may name."""
     criterion = task.criterion
     return {
         "instruction": task.instruction,
@@ -77,7 +80,7 @@ def _names(task: Task) -> dict[str, Any]:
 
 
 def write_call(judge: JudgeSettings, task: Task, score: int, earlier: Sequence[int | None]) -> Call:
-    """The writer's call for its next attempt; ``earlier`` has one entry for each that was made."""
+    """Return the writer's call for its next attempt. ``earlier``: the score of each earlier one."""
     tokens = EMBEDDED_FEEDBACK_TOKENS if judge.about.small_model else WRITE_TOKENS
     messages = write_prompt(task, score, earlier)
     call = _call(judge, task, WRITE_TEMPLATE, messages, tokens, [score, len(earlier)])
@@ -90,8 +93,9 @@ def write_call(judge: JudgeSettings, task: Task, score: int, earlier: Sequence[i
 
 
 def review_call(judge: JudgeSettings, task: Task, answer: str, attempt: int) -> Call:
-    """The reviewer's call about an answer; the answer of an embedded judge is begun for it, as
-    where it judges.
+    """Return the reviewer's call about an answer.
+
+    The reply of an embedded reviewer is begun for it, like the reply of an embedded judge.
     """
     messages = review_prompt(task, answer)
     if answer_is_begun(judge):
@@ -129,9 +133,7 @@ def _call(
 
 
 def written_answer(reply: Reply) -> str:
-    """The answer in a writer's reply, without the reasoning before it; empty where there is
-    none.
-    """
+    """Return the answer in a writer's reply, without the reasoning before it, or ""."""
     text = reply.text
     if "<think>" in text and "</think>" not in text:
         return ""
@@ -139,8 +141,9 @@ def written_answer(reply: Reply) -> str:
 
 
 def review_score(call: Call, reply: Reply) -> tuple[int | None, Status]:
-    """(the score that a review gives, how its call ended); a prompt that is repeated before it is
-    not looked at.
+    """Return the score that a review gives, and how its call ended.
+
+    If the reply repeats the prompt first, only the text after it counts.
     """
     said = replace(reply, text=reply.text.rpartition(REVIEW_ENDING)[2])
     outcome = option_outcomes(call, said)[0]

@@ -1,7 +1,7 @@
 """Say what one call is about, by what it lists: options, criteria, answers, candidates, or nothing.
 
-A protocol makes the run's items from the data, groups them into subjects (what one order is about),
-and turns a subject and an order into a prompt. To add one, write a class and its line in
+A protocol makes the items of a run from the data, groups them into subjects (what one order is
+about), and turns a subject and an order into a prompt. To add one, write a class and add it to
 ``PROTOCOLS``. ``outcomes`` says what its replies mean.
 """
 
@@ -22,18 +22,20 @@ from rubriclab.study.labels import check_criteria, letters, natural_order
 from rubriclab.study.placeholders import numbered
 
 SCORE_BEGUN = "The score is "
+"""How the reply of an embedded judge is begun for it, so that a score comes next."""
 ALONE = "alone"
-"""The strategy under which answers that one call scores together are also asked about one by one.
-"""
+"""The strategy that asks about each answer of a batch by itself, to compare with the batch."""
 MAX_COMPARISONS = 200_000
+"""Comparisons of a data set. More would take days, and most likely nobody meant them."""
 Made = tuple[tuple[Item, ...], tuple[int, ...], list[str]]
-"""(a run's items, which of the data's items each comes from, notes on what was left out)."""
+"""(items of the run, the item of the data that each comes from, notes on what was left out)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What subjects of one condition share. ``targets``: the criteria of one call; empty where it
-    is about one item.
+    """What the subjects of one condition have in common.
+
+    targets: the criteria of one call; empty if the call is about one item.
     """
 
     scores: tuple[int, ...]
@@ -43,11 +45,13 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What one order is about. ``items``: codes into the run's items; ``criteria``: theirs; ``id``
-    seeds its draws.
+    """What one order is about.
 
-    ``options``: what is ordered, in the default order: scores, names of criteria or candidates, ids
-    of items. ``reference``: the score of the reference answer that is shown; None for the highest.
+    items: codes of its items in the run. criteria: the criteria of these items.
+    id: seeds its random draws.
+    options: what is ordered, in the default order: scores, names of criteria or candidates, or IDs.
+    answers: the answers of a batch.
+    reference: the score of the reference answer that is shown; None for the highest.
     """
 
     items: tuple[int, ...]
@@ -62,11 +66,11 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is sent. ``brief``: the whole reply is one label; ``begun``: how an embedded judge's
-    answer is begun for it.
+    """What a judge is sent about one subject in one order.
 
-    ``labels``: all that a brief reply may be, in an order of their own, which the order shown does
-    not change.
+    begun: how the reply of an embedded judge is begun for it.
+    brief: whether the whole reply is one label.
+    labels: every label that a brief reply may be, in an order that never changes.
     """
 
     messages: prompts.Messages
@@ -77,60 +81,60 @@ class Prompt:
 
 
 class Protocol:
-    """What an axis has to say; the methods with a body are what most say."""
+    """How the calls of one axis are made. The methods here are right for most axes."""
 
     def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
-        """(the run's items, which of the data's items each comes from, notes on what was left
-        out).
-        """
+        """Return the items of the run, the item of the data that each comes from, and notes."""
         return rated_items(dataset, rubric)
 
     def subjects(
         self, items: Sequence[Item], rubric: Rubric, design: DesignPart
     ) -> tuple[list[Subject], list[str]]:
-        """(subjects in the data's order, notes on what was left out). Raises LabError where none is
-        left.
+        """Return the subjects in the order of the data, and notes on what was left out.
+
+        Raises LabError if no subject is left.
         """
         raise NotImplementedError
 
     def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
-        """Those under which subjects of a shape are asked."""
+        """Return the strategies that apply to subjects of this shape."""
         return list(strategies)
 
     def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
-        """The ordering of every call of a subject under a strategy, repeats in, in the design's
-        order.
-        """
+        """Yield the ordering of every call about a subject, with its repeats."""
         options: Sequence[Any] = subject.options
         for order in strategy.asked(options, seed=seed, item_id=subject.id):
             yield self.ordering(subject, order)
 
     def ordering(self, subject: Subject, order: tuple[Any, ...]) -> Ordering:
-        """An order with what stands for each part of it."""
+        """Return an order with the label of each of its parts."""
         return Ordering(order, self.labels(subject, order))
 
     def labels(self, subject: Subject, order: tuple[Any, ...]) -> tuple[str, ...]:
-        """What stands for each of ``order`` in prompt and reply."""
+        """Return the label of each part of ``order`` in the prompt and the reply."""
         return order
 
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
+        """Return what a judge is sent about a subject in an order."""
         raise NotImplementedError
 
 
 def rated_items(dataset: DataSet, rubric: Rubric) -> Made:
-    """(items each under one criterion of the rubric, the data's item that each comes from, notes on
-    their ratings).
+    """Return items with one criterion each, the item of the data that each comes from, and notes.
 
-    Items that name no criterion are judged under each one; where there are several, the block is
-    the item's own, or the item itself, so that its criteria are resampled together. A rating whose
-    column names a criterion is of that one alone. Raises LabError where some items name a criterion
-    and others do not, and for names that the rubric does not have.
+    An item that names no criterion is judged under every one. If there are several, its block (or
+    the item itself) keeps them together when items are resampled. A rating whose column names a
+    criterion belongs to that criterion alone.
+
+    Raises LabError if only some items name a criterion, or if the rubric does not have it.
     """
     named = [item for item in dataset.items if item.criterion]
     if named and len(named) < len(dataset.items):
         without = next(shorten(item.item_id) for item in dataset.items if not item.criterion)
-        words = f"and “{shorten(named[0].item_id)}” does. Name one for every item, or for none."
-        raise LabError(f"Item “{without}” names no criterion {words}")
+        raise LabError(
+            f"Item “{without}” names no criterion, but “{shorten(named[0].item_id)}” does. Name "
+            f"one for every item, or for none."
+        )
     several = len(rubric.criteria) > 1
     raters = {rater for item in dataset.items for rater in item.ratings}
     about = {rater: own for rater in raters if (own := rubric.criterion_named(rater))}
@@ -153,16 +157,15 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> Made:
     unnamed, notes = len(raters - {*about, INTENDED}), []
     if unnamed and several and not named:
         notes = [
-            f"Human scores of {count(unnamed, 'rater')} name no criterion: they are held against "
-            f"each of the "
-            f"{len(rubric.criteria)} criteria. Name a column after the one that it rates, as "
-            f"“{rubric.criteria[0].name}”."
+            f"Human scores of {count(unnamed, 'rater')} name no criterion, so they are compared "
+            f"with each of the {len(rubric.criteria)} criteria. Name a column after the criterion "
+            f"that it rates, for example “{rubric.criteria[0].name}”."
         ]
     return tuple(item for item, _ in made), tuple(code for _, code in made), notes
 
 
 class OptionsProtocol(Protocol):
-    """One response under one criterion a call; the score options are reordered."""
+    """Ask about one answer under one criterion; the score options are reordered."""
 
     def subjects(
         self, items: Sequence[Item], rubric: Rubric, design: DesignPart
@@ -200,15 +203,13 @@ class OptionsProtocol(Protocol):
 
 
 class BareProtocol(OptionsProtocol):
-    """One response, a score on a named scale, and no list: nothing is reordered (Xu et al. v2,
-    figure 1).
-    """
+    """Ask for a score on a named scale, without a list to reorder (Xu et al. v2, figure 1)."""
 
     def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
         return [Strategy("fixed", "bare", max(strategy.repeats for strategy in strategies))]
 
     def labels(self, subject: Subject, order: tuple[Any, ...]) -> tuple[str, ...]:
-        """The scale as its numbers, which the prompt names and does not list."""
+        """Return the numbers of the scale, which the prompt names but does not list."""
         return tuple(map(str, order))
 
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
@@ -219,10 +220,13 @@ class BareProtocol(OptionsProtocol):
 
 
 class CriteriaProtocol(Protocol):
-    """One response under all its criteria in one call; the criteria are reordered."""
+    """Ask about one answer under all its criteria; the criteria are reordered."""
 
     def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
-        """Criteria of one text stand together, in the rubric's order; the block is the text."""
+        """Return the items with the criteria of a text together, in the order of the rubric.
+
+        The block of an item is its text.
+        """
         items, sources, notes = rated_items(dataset, rubric)
         rank = {criterion.name: k for k, criterion in enumerate(rubric.criteria)}
         first: dict[str, int] = {}
@@ -246,11 +250,13 @@ class CriteriaProtocol(Protocol):
             criteria = tuple(rubric.criterion(items[code].criterion) for code in codes)
             names = tuple(criterion.name for criterion in criteria)
             if len(set(names)) < len(names):
-                cure = "Give each row of a text its own criterion, or each text its own block."
-                raise LabError(f"Text “{shorten(block)}” has a criterion twice. {cure}")
+                raise LabError(
+                    f"Text “{shorten(block)}” has a criterion twice. Give each row of a text its "
+                    f"own criterion, or each text its own block."
+                )
             if len(names) < 2:
                 notes.append(
-                    f"Text “{shorten(block)}” has one criterion and is left out: there is nothing "
+                    f"Text “{shorten(block)}” is left out: with one criterion, there is nothing "
                     f"to reorder."
                 )
                 continue
@@ -258,23 +264,22 @@ class CriteriaProtocol(Protocol):
             shape = Shape(criteria[0].scores, names, len(names))
             subjects.append(Subject(tuple(codes), items[codes[0]], criteria, block, shape, names))
         if not subjects:
-            cure = 'Choose a rubric with several criteria, or reorder = "options".'
             raise LabError(
-                f"No text has two or more criteria, so there is no criterion order to vary. {cure}"
+                "No text has two or more criteria, so there is no order of criteria to change. "
+                'Choose a rubric with several criteria, or use reorder = "options".'
             )
         if len(notes) > 3:
             notes = [
-                f"{count(len(notes), 'text')} with one criterion are left out: there is nothing to "
-                f"reorder."
+                f"{count(len(notes), 'text')} are left out: with one criterion, there is nothing "
+                f"to reorder."
             ]
         labelled = [
             option for criterion in rubric.criteria for option in criterion.options if option.label
         ]
         if labelled:
             notes.append(
-                f"With all criteria in one call scores are asked for as numbers; labels as "
-                f"“{labelled[0].label}” are "
-                "not shown."
+                f"With all criteria in one call, judges are asked for numbers. Labels, for "
+                f"example “{labelled[0].label}”, are not shown."
             )
         return subjects, notes
 
@@ -285,16 +290,16 @@ class CriteriaProtocol(Protocol):
 
 
 def _text_of(item: Item) -> str:
-    """What rows about one text have in common."""
+    """Return what identifies the text of a row."""
     return look_alike(item.block) if item.block else f"{item.instruction}\0{item.response}"
 
 
 class ResponsesProtocol(Protocol):
-    """Several answers a call, each scored under the same criterion; or one of them alone, to tell
-    what company does.
+    """Ask for the score of each of several answers in one call; the answers are reordered.
 
-    Items of one criterion are dealt into batches by the seed, so that companions are nobody's
-    choice; those of one prompt stay together where there are enough.
+    Each answer is also asked about alone, to measure what the others change. The seed draws the
+    batches, so that nobody chooses which answers are together. Answers to one prompt are kept in
+    one batch if there are enough of them.
     """
 
     def subjects(
@@ -307,11 +312,9 @@ class ResponsesProtocol(Protocol):
         left = 0
         for name, codes in by_criterion.items():
             if len(codes) < design.k:
-                few = (
-                    f"“{shorten(name)}” has {count(len(codes), 'answer')}; a call needs {design.k}"
-                )
                 raise LabError(
-                    f"[design] k is {design.k}, but {few}. Take more items or a smaller k."
+                    f"[design] k is {design.k}, but “{shorten(name)}” has only "
+                    f"{count(len(codes), 'answer')}. Add answers, or use a smaller k."
                 )
             criterion = rubric.criterion(name)
             batches = _dealt(items, codes, design.k, f"{design.seed}|batch|{name}")
@@ -324,13 +327,16 @@ class ResponsesProtocol(Protocol):
                     _batch(items, [code], criterion, f"{items[code].item_id}|{name}")
                     for code in batch
                 ]
-        return subjects, [
-            f"{count(left, 'answer')} left out: the last call would not be full."
-        ] if left else []
+        notes = []
+        if left:
+            notes.append(f"{count(left, 'answer')} left out: the last call would not be full.")
+        return subjects, notes
 
     def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
-        """An item alone has one order; it is asked about as often as an order of a batch, and at
-        least twice.
+        """Return the strategies of a batch, or the only one of an answer alone.
+
+        An answer alone has one order. It is asked as often as an order of a batch, and at least
+        twice, to measure the noise.
         """
         if shape.positions > 1:
             return list(strategies)
@@ -355,7 +361,7 @@ class ResponsesProtocol(Protocol):
 
 
 def _batch(items: Sequence[Item], codes: Sequence[int], criterion: Criterion, name: str) -> Subject:
-    """Answers sorted by their ids, so that a batch has one default order."""
+    """Return a batch of answers, sorted by their IDs so that it has one default order."""
     codes = sorted(codes, key=lambda code: items[code].item_id)
     answers = tuple(items[code] for code in codes)
     shape = Shape(criterion.scores, (), len(codes))
@@ -364,8 +370,10 @@ def _batch(items: Sequence[Item], codes: Sequence[int], criterion: Criterion, na
 
 
 def _dealt(items: Sequence[Item], codes: Sequence[int], k: int, seed: str) -> list[list[int]]:
-    """Full batches of ``k``: prompts in random order, whole batches within a prompt first, then
-    what is over, mixed.
+    """Return full batches of ``k`` codes, drawn by ``seed``.
+
+    Batches within one prompt come first, with the prompts in random order. What is left of all
+    prompts is mixed.
     """
     rng = random.Random(seed)
     prompts: dict[str, list[int]] = {}
@@ -382,20 +390,24 @@ def _dealt(items: Sequence[Item], codes: Sequence[int], k: int, seed: str) -> li
 
 
 def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
-    """Every set of ``size`` candidates of a prompt as an item; only those with ``baseline`` where
-    that is named.
+    """Return every set of ``size`` candidates of a prompt as an item.
 
-    (items, the data's item that each one's first answer comes from, notes). Answers without a
-    prompt share one where their instructions are equal. Raises LabError where nothing can be
-    compared, and for a candidate that answers a prompt twice in different words.
+    The second value is the item of the data that the first answer comes from; the third, notes. If
+    ``baseline`` is named, only sets with it are made. Answers that name no prompt share one if
+    their instructions are equal.
+
+    Raises LabError if there is nothing to compare, if there are too many comparisons, or if a
+    candidate answers a prompt twice in different words.
     """
     groups, without = _by_prompt(dataset)
     if baseline and not any(baseline in answers for answers in groups.values()):
         known = list(
             dict.fromkeys(shorten(name, 30) for answers in groups.values() for name in answers)
         )
-        words = f"no candidate of “{shorten(dataset.name)}”; it has {', '.join(known[:8])}."
-        raise LabError(f"[design] baseline is “{shorten(baseline)}”, {words}")
+        raise LabError(
+            f"[design] baseline is “{shorten(baseline)}”, which is not a candidate of "
+            f"“{shorten(dataset.name)}”. Its candidates are {', '.join(known[:8])}."
+        )
     named = [baseline] if baseline else []
     compared = {
         prompt: sorted(name for name in answers if name != baseline)
@@ -403,9 +415,9 @@ def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
         if (not baseline or baseline in answers) and len(answers) >= size
     }
     if sum(comb(len(others), size - len(named)) for others in compared.values()) > MAX_COMPARISONS:
-        cure = "Name a baseline candidate, or take fewer items."
         raise LabError(
-            f"“{shorten(dataset.name)}” gives more than {MAX_COMPARISONS:,} comparisons. {cure}"
+            f"“{shorten(dataset.name)}” gives more than {MAX_COMPARISONS:,} comparisons. Set "
+            f"baseline in [design], or use fewer answers."
         )
     made = [
         _comparison([groups[prompt][name] for name in sorted([*named, *chosen])])
@@ -414,17 +426,16 @@ def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
     ]
     if not made:
         among = f" with “{shorten(baseline)}” among them" if baseline else ""
-        cure = (
-            "Name the column that says which answers belong to one prompt, and the column of "
-            "candidates."
+        raise LabError(
+            f"No prompt of “{shorten(dataset.name)}” has answers of {count(size, 'candidate')}"
+            f"{among}. Name the column that says which answers belong to one prompt, and the "
+            f"column of candidates."
         )
-        few = f"No prompt of “{shorten(dataset.name)}” has answers of {count(size, 'candidate')}"
-        raise LabError(f"{few}{among}. {cure}")
     notes = []
     if skipped := len(groups) - len(compared):
         notes.append(
-            f"{count(skipped, 'prompt')} of {len(groups):,} left out: no {size} candidates to "
-            f"compare."
+            f"{count(skipped, 'prompt')} of {len(groups):,} left out: fewer than {size} "
+            f"candidates to compare."
         )
     if without:
         notes.append(f"{count(without, 'answer')} left out: no candidate is named.")
@@ -432,7 +443,7 @@ def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
 
 
 def _by_prompt(dataset: DataSet) -> tuple[dict[str, dict[str, tuple[int, Item]]], int]:
-    """(code and answer of each candidate by prompt, how many answers name no candidate)."""
+    """Return the code and answer of each candidate by prompt, and how many answers name none."""
     groups: dict[str, dict[str, tuple[int, Item]]] = {}
     without = 0
     for code, item in enumerate(dataset.items):
@@ -442,19 +453,16 @@ def _by_prompt(dataset: DataSet) -> tuple[dict[str, dict[str, tuple[int, Item]]]
         answers = groups.setdefault(item.prompt or item.instruction, {})
         known = answers.setdefault(item.candidate.replace("|", "/"), (code, item))[1]
         if known.response != item.response:
-            both = (
-                f"“{shorten(item.item_id)}” twice, in different words (also "
-                f"“{shorten(known.item_id)}”)"
-            )
-            who = shorten(item.candidate)
             raise LabError(
-                f"Candidate “{who}” answers the prompt of {both}. Give each answer a candidate of "
-                f"its own."
+                f"Candidate “{shorten(item.candidate)}” answers the same prompt twice, in "
+                f"different words (“{shorten(known.item_id)}” and “{shorten(item.item_id)}”). Give "
+                f"each answer its own candidate."
             )
     return groups, without
 
 
 def _comparison(chosen: Sequence[tuple[int, Item]]) -> tuple[Comparison, int]:
+    """Return a comparison of answers, and the code of the first. ``chosen``: (code, answer)."""
     code, first = chosen[0]
     answers = tuple(
         replace(item, candidate=str(item.candidate).replace("|", "/")) for _, item in chosen
@@ -477,9 +485,7 @@ def _comparison(chosen: Sequence[tuple[int, Item]]) -> tuple[Comparison, int]:
 
 
 class ComparisonProtocol(Protocol):
-    """Answers of two candidates (of lists, ``k``) to one prompt a call; which is best? The
-    candidates are reordered.
-    """
+    """Ask which of two (in lists, ``k``) answers to a prompt is best; they are reordered."""
 
     def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
         return comparisons(dataset, 2 if design.axes[0] == "pairs" else design.k, design.baseline)
@@ -495,15 +501,15 @@ class ComparisonProtocol(Protocol):
         return subjects, []
 
     def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
-        """Balanced are the rotations: each candidate at each position once, the fewest calls that
-        show it there.
+        """Yield the ordering of every call. Balanced orders are the rotations.
+
+        They show each candidate at each position once, in the fewest calls that can.
         """
         names = tuple(map(str, subject.options))
         if strategy.kind == "balanced":
             strategy = replace(strategy, kind="custom", orders=tuple(rotations(names)))
-        elif (
-            strategy.orders
-        ):  # of candidates whose names differ from prompt to prompt: by their rank
+        elif strategy.orders:
+            # Names differ from prompt to prompt, so an order may name candidates by their rank.
             ranks = {str(rank): name for rank, name in enumerate(names, start=1)}
             orders = tuple(
                 tuple(ranks.get(str(part), part) for part in order) for order in strategy.orders
@@ -515,8 +521,9 @@ class ComparisonProtocol(Protocol):
         return letters(len(order), tie=False)
 
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
-        """In the family that the study names, else asking for the letter alone (MT-Bench's for
-        feedback).
+        """Return the prompt of the family that the study names.
+
+        By default the letter alone is asked for; with feedback, the prompt of MT-Bench is used.
         """
         family = design.template or ("brief" if design.answer == "score" else "mtbench")
         assert isinstance(subject.text, Comparison)
@@ -536,4 +543,4 @@ PROTOCOLS: dict[Reorder, Protocol] = {
     "lists": ComparisonProtocol(),
     "bare": BareProtocol(),
 }
-"""The values of ``[design] reorder``."""
+"""The protocol of each value of ``[design] reorder``."""

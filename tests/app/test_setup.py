@@ -538,8 +538,8 @@ WHOLE = Path(__file__).with_name("whole.toml").read_text("utf-8")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[data]\nsample = true\n[desing]\nk = 1", "desing is not known"),
-        ("no = [toml", "is no TOML"),
+        ("[data]\nsample = true\n[desing]\nk = 1", "desing is not a known setting"),
+        ("no = [toml", "is not valid TOML"),
     ],
 )
 def test_an_invalid_study_file_is_refused_with_a_reason(text: str, said: str, lab: Lab) -> None:

@@ -362,7 +362,8 @@ def test_ratings_in_columns_named_after_criteria_are_of_those_alone() -> None:
     )
     assert len(notes) == 1
     assert notes[0].startswith(
-        "Human scores of 1 rater name no criterion: they are held against each of the 2 criteria."
+        "Human scores of 1 rater name no criterion, so they are compared with each of the 2 "
+        "criteria."
     )
     assert [item.ratings for item in others] == [{"ann": 3.0, "human": 2.0}, {"ann": 3.0}]
     (alone,), *_ = rated_items(DataSet("d", others[:1]), Rubric("r", (criterion("Clarity"),)))

@@ -118,7 +118,7 @@ def test_what_is_more_than_a_label_stays_free_and_that_is_said() -> None:
         bodies = [request_body(API, call) for call in plan.calls()]
         assert not any("structured_outputs" in body for body in bodies)
         assert {condition.constrain for condition in plan.conditions} == {"free"}
-        assert "no reply of this study is" in " ".join(plan.notes)
+        assert "the replies of this study are longer" in " ".join(plan.notes)
 
 
 def test_vllm_s_older_option_means_what_it_meant() -> None:
@@ -130,7 +130,7 @@ def test_vllm_s_older_option_means_what_it_meant() -> None:
     deaf = API.model_copy(update={"options": {"constrain": True}})
     plan = small_plan(1, judges=(deaf,))
     assert "structured_outputs" not in request_body(deaf, next(plan.calls()))
-    assert "options.constrain is of vLLM alone and is not sent" in " ".join(plan.notes)
+    assert "options.constrain works only with vLLM, so it is not sent" in " ".join(plan.notes)
 
 
 # ---------------------------------------------------------------- identity and settings

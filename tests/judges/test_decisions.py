@@ -213,18 +213,18 @@ def test_a_judge_is_tested_by_one_question() -> None:
 @pytest.mark.parametrize(
     ("judge", "design", "words"),
     [
-        (deciding(), {"answer": "feedback"}, 'answer = "feedback" is nothing to it'),
-        (deciding(), {"reorder": "bare"}, 'reorder = "bare" is nothing to it'),
+        (deciding(), {"answer": "feedback"}, 'it cannot use answer = "feedback"'),
+        (deciding(), {"reorder": "bare"}, 'it cannot use reorder = "bare"'),
         (
             deciding(),
             {"vary": {"temperature": [0.0, 1.0]}},
-            "temperature is nothing to the decisions judge “d”",
+            "temperature has no effect on the decisions judge “d”",
         ),
         (deciding(form="other"), {}, "Option “form” of the decisions judge “d” is 'other'"),
         (
             API,
             {"vary": {"packing": ["packed", "alone"]}},
-            "packing is nothing to the openai judge “api”",
+            "packing has no effect on the openai judge “api”",
         ),
     ],
 )

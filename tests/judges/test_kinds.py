@@ -116,7 +116,7 @@ def test_a_packaged_kind_is_known_by_its_record() -> None:
     assert calls_per_second(judge, None, long_answer=False) == 40.0
     assert not judge.simulated
     assert "http" in [kind.name for kind in all_kinds()[0]]
-    with pytest.raises(LabError, match="packing is nothing to the http judge “mine”"):
+    with pytest.raises(LabError, match="packing has no effect on the http judge “mine”"):
         check_factors(VaryPart(packing=("packed", "alone")), ("options",), [judge])
 
 

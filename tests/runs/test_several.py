@@ -197,7 +197,7 @@ def test_axes_share_their_items(tmp_path: Path) -> None:
     assert made.messages(call.condition, call.items[0], call.ordering) == call.messages
     for wrong, said in {
         "[]": "expected one of options",
-        '["options", "options"]': "an axis stands twice",
+        '["options", "options"]': "an axis appears twice",
         '["options", "upside"]': "expected one of options",
     }.items():
         with pytest.raises(LabError, match=said):

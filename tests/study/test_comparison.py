@@ -249,10 +249,22 @@ TWICE = DataSet(
     ("dataset", "design", "says"),
     [
         (drafts(candidates="a"), {"reorder": "pairs"}, "has answers of 2 candidates"),
-        (drafts(), {"reorder": "pairs", "baseline": "gpt"}, "no candidate of “d”; it has a, b, c"),
+        (
+            drafts(),
+            {"reorder": "pairs", "baseline": "gpt"},
+            "not a candidate of “d”. Its candidates are a, b, c",
+        ),
         (drafts(), {"reorder": "lists", "k": 5}, "has answers of 5 candidates"),
-        (drafts(prompts=1), {"reorder": "responses", "k": 8}, "has 3 answers; a call needs 8"),
-        (TWICE, {"reorder": "pairs"}, "Candidate “a” answers the prompt of “x” twice"),
+        (
+            drafts(prompts=1),
+            {"reorder": "responses", "k": 8},
+            "k is 8, but “quality” has only 3 answers",
+        ),
+        (
+            TWICE,
+            {"reorder": "pairs"},
+            "Candidate “a” answers the same prompt twice, in different words .“0a” and “x”",
+        ),
         # 10 of 60 candidates: 75 thousand million.
         (
             drafts(1, [f"c{k}" for k in range(60)]),

@@ -138,7 +138,7 @@ def test_a_hostile_template_ends_and_the_next_is_rendered(
             "endfor %}",
             "order changes nothing|computes",
         ),
-        (LOOP + "Best: {{ options[0].description }}", "has to stand once"),
+        (LOOP + "Best: {{ options[0].description }}", "must appear once"),
         (LOOP + LOOP, "2 times"),
         (
             "{% for o in options %}{{ o.label }}: {% if o.score > 1 %}{{ o.description }}{% endif "
@@ -152,7 +152,7 @@ def test_a_hostile_template_ends_and_the_next_is_rendered(
         ),
         (
             "{% for o in options|reverse %}{{ o.label }}: {{ o.description }} {% endfor %}",
-            "has to stand once",
+            "must appear once",
         ),
         (LOOP + "{{ answer }}", "“answer”, which is not known"),
         (LOOP + "{{ item.author }}", "no column author"),
@@ -318,7 +318,7 @@ def test_a_pattern_that_can_give_no_label_is_refused_with_the_cure(
         ('[[messages]]\ntext = "a"\nrole = "judge"', "role is 'judge'"),
         ('[[messages]]\ntext = "a"\n[answer]\nread = "json"', 'needs path = "score"'),
         ('[[messages]]\ntext = "a"\n[answer]\nask = "tool"', 'set read = "json"'),
-        ("\0", "no TOML"),
+        ("\0", "not valid TOML"),
     ],
 )
 def test_a_prompt_file_that_is_none_is_refused(text: str, words: str) -> None:
@@ -346,7 +346,7 @@ PASTED = (
         (PASTED, "row = 2", ""),
         (PASTED, "", ""),
         (PASTED.replace("\n", "\r\n"), "row = 2", ""),
-        (PASTED, "row = 1", "does not stand in this prompt"),
+        (PASTED, "row = 1", "is not in this prompt"),
         (PASTED, "row = 3", "have 2 rows"),
         (PASTED.replace("coat", "hat"), "", "The texts of no row are in this prompt"),
         (PASTED.replace("coat,", "coat, "), "row = 2", "line 2 with other blanks"),

@@ -307,8 +307,8 @@ def test_what_does_not_fit_is_refused_before_the_first_call(
     ("text", "says"),
     [
         *CASES["study files"],
-        ("x = " + "[" * 5_000, "no TOML"),
-        ("x = " + "1" * 5_000, "no TOML: Exceeds the limit"),
+        ("x = " + "[" * 5_000, "not valid TOML"),
+        ("x = " + "1" * 5_000, "not valid TOML: Exceeds the limit"),
         ("[design]\nseed = 0x" + "f" * 5_000, r"\[design\] seed"),
         ("[design]\nrepeats = true", r"repeats is True; input should be no true or false"),
         (
