@@ -84,6 +84,28 @@ class _Loop:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
+def _require_carried(settings: JudgeSettings, client: Any) -> None:
+    """Raise LabError where a client of the user's would ask another judge than the measured one.
+
+    A client sends chat completions or typed questions. Only the package that brings a judge's kind
+    knows how to ask a judge that takes neither.
+    """
+    about = settings.about
+    if about.chat or about.typed_questions or not about.package:
+        return
+    brought = (
+        f"The card's judge is of the kind “{about.name}”, which the package {about.package} asks "
+        f"in its own way."
+    )
+    if about.served:
+        raise LabError(
+            f"{brought} It cannot be asked in a pipeline yet. Score the items in a run of the lab "
+            f"(rubriclab run)."
+        )
+    if client is not None:
+        raise LabError(f"{brought} Leave out client=….")
+
+
 class Judge:
     """A judge that asks as its card says.
 
@@ -100,6 +122,7 @@ class Judge:
         self.card, self.study = read_card(card)
         self.promise: Mapping[str, Any] = self.card["promise"]
         self.settings: JudgeSettings = self.study.judges[0]
+        _require_carried(self.settings, client)
         if client is None and self.settings.about.served:
             raise LabError(
                 f"The card's judge is {self.settings.model} behind a server. Give "

@@ -29,9 +29,9 @@ from rubriclab.model.text import LabError, count
 CALL_HEADER = "X-Rubriclab-Call"
 """Names the call to whoever keeps a log on the server's side; servers ignore it."""
 TOP_LOGPROBS = 20
-"""The most alternatives that OpenAI and vLLM give."""
+"""Alternatives to ask for: the most that OpenAI and vLLM give."""
 SPACES = "▁Ġ \t\r\n"
-"""What tokenizers put before a word: a blank, or the sign of SentencePiece or GPT-2 for one."""
+"""What tokenizers put before a word: white space, or what SentencePiece or GPT-2 write for it."""
 SCORE_ALONE = (
     "score.",
     "bare.",
@@ -40,27 +40,29 @@ SCORE_ALONE = (
     "own-label-options.",
     "own-label-bare.",
 )
-"""Templates whose first answer token is the whole judgment, without feedback before it."""
+"""Templates whose replies begin with the judgment, without feedback before it."""
 DOWN = frozenset({"connect", "bad_gateway", "unavailable", "timeout"})
+"""Faults after which a server is left alone for a while."""
 REASONING_MODEL = re.compile(r"^(o[1-9]|gpt-[5-9])(\b|[-.])", re.I)
+"""Models of OpenAI that take ``max_completion_tokens`` and refuse ``max_tokens``."""
 DATED = re.compile(r"[-@:]v?(\d{3,}[\d.-]*|\d\d-\d{4})")
-"""A date or build after a model's name; a single digit would be another version of it."""
+"""A date or build after a model's name. A single digit would be another version of the model."""
 KEPT_FORM: Any = httpx2.Response
+"""Makes the openai client return the response as it came, which ``reply`` then reads."""
 
 
 class Chat:
-    """Calls in, Replies out, whoever carries the requests: what differs between servers is handled
-    here and nowhere else.
+    """Ask calls as chat completions, whoever carries the requests.
 
-    ``secrets``: of the judge, never in a Reply; ``top_logprobs``: alternatives asked for, 0 for
-    none. A fault of a call is a Reply. ``adaptations``: what is sent otherwise than the settings
-    say since this server refused it, in words.
+    What differs between servers is handled here and nowhere else. A fault of a call is a Reply.
+
+    secrets: keys of the judge. They never appear in a Reply.
+    top_logprobs: alternatives to ask for; 0 asks for none.
+    adaptations: sentences about what this server refused and what it is sent instead.
     """
 
     samples = False
-    """Whether calls that are marked for it are asked for one free token too: it costs a request
-    more.
-    """
+    """Whether calls marked ``sampled`` also ask for one free token, which costs another request."""
 
     def __init__(
         self,
@@ -75,16 +77,16 @@ class Chat:
         self._manner = Manner(limit_field=limit_field(settings.model), top_logprobs=top_logprobs)
 
     async def carry(self, call: Call, body: dict[str, Any]) -> tuple[bytes, Mapping[str, str]]:
-        """(content, headers) of the answer to a request. Raises Fault where there is none."""
+        """Return the content and headers of the response to a request. Raises Fault without one."""
         raise NotImplementedError
 
     async def ask(self, call: Call) -> Reply:
-        """One call, one Reply, fit to be kept. Only a cancellation comes out as an exception.
+        """Ask one call and return a Reply that is fit to be kept. Only cancellation is raised.
 
-        The request is sent again by itself only where no server has worked on it: nobody could be
-        connected to (the next server is tried), or its words refuse something that can be sent
-        otherwise (see ``judges/adapt.py``), which it is from there on; what that changes is a note
-        on the reply.
+        A request is sent again only if no server has worked on it. That is so in two cases: no
+        connection was made (the next server is tried), or the server refused something that can be
+        sent in another form (``judges/adapt.py``). That form is kept from then on, and what it
+        changes becomes a note on the reply.
         """
         started = time.perf_counter()
         while True:
@@ -105,7 +107,7 @@ class Chat:
             return mask_reply(reply, self._secrets)
 
     async def _completed(self, call: Call, body: dict[str, Any], started: float) -> Reply:
-        """The reply to one request. Raises Fault."""
+        """Return the reply to one request. Raises Fault."""
         content, headers = await self.carry(call, body)
         return read_completion(
             content,
@@ -116,11 +118,12 @@ class Chat:
         )
 
     async def _asked_freely(self, call: Call, reply: Reply) -> Reply:
-        """The reply with the alternatives to the first token where nothing constrains it, as far as
-        they can be had.
+        """Return the reply with the alternatives that an unconstrained first token would have.
 
-        vLLM masks before it reports, so a constrained reply does not say what the labels would get
-        without it. Its tokens count as the call's, since they are paid for.
+        vLLM masks tokens before it reports probabilities, so a constrained reply does not show what
+        the labels would get without the constraint. A second request asks for one free token. Its
+        tokens count as the call's, because they are paid for. Where the server gives no
+        alternatives, the reply is returned as it is.
         """
         if not self._manner.top_logprobs:
             return reply
@@ -133,7 +136,7 @@ class Chat:
             if tokens := await self.label_tokens(call.labels):
                 exact = {"logprobs": True, "logprob_token_ids": tokens}
                 free = await self._completed(call, {**body, **exact}, time.perf_counter())
-            if not free.top:  # an older vLLM does not know the field, and says nothing
+            if not free.top:  # an older vLLM ignores the field that it does not know
                 free = await self._completed(call, {**body, **listed}, time.perf_counter())
         except Fault:
             return reply
@@ -145,36 +148,47 @@ class Chat:
         )
 
     async def label_tokens(self, labels: tuple[str, ...]) -> list[int]:
-        """The tokens that are labels, by this server's own numbers; empty where it gives none."""
+        """Return this server's numbers of the tokens that are labels; empty if it gives none."""
         return []
 
     def _adapts(self, refusal: Fault, sent: Mapping[str, Any], manner: Manner) -> bool:
-        """Whether the server refused what can be sent otherwise; it is, from the next request
-        on.
+        """Return whether the refused request can be sent in another form, and switch to that form.
+
+        All later requests of this judge use the new form too.
         """
-        own = {"logprobs", "top_logprobs"} & set(self.settings.extra)
         made = adapted(refusal, sent, manner)
-        if made is None or (own and made[0].top_logprobs != manner.top_logprobs):
+        if made is None:
             return False
-        if manner == self._manner:  # else another call has learned it in the meantime
-            self._manner, said = made
+        new_manner, said = made
+        # Fields of ``extra`` overrule ours, so asking for fewer alternatives would change nothing.
+        set_by_user = {"logprobs", "top_logprobs"} & set(self.settings.extra)
+        if set_by_user and new_manner.top_logprobs != manner.top_logprobs:
+            return False
+        # Calls run concurrently. If another call has changed the form in the meantime, this one is
+        # sent again in that form.
+        if manner == self._manner:
+            self._manner = new_manner
             if said:
                 self.adaptations.append(said)
         return True
 
 
 class ChatClient(Chat):
-    """A judge behind ``POST {base_url}/chat/completions``; make it inside the event loop that asks
-    it.
+    """Ask a judge behind ``POST {base_url}/chat/completions``.
 
-    ``base_urls`` replaces the judge's own (a server started for the occasion), ``key`` the one that
-    the judge names. ``consents``: which key may go to which address; without one for each of them
-    NoConsent is raised. ``top_logprobs``: alternatives asked for, 0 for none.
-    ``options.served_model`` names the model that a server answers as where that differs ("*": any).
+    Make it inside the event loop that asks it. All calls about an item go to the same server, whose
+    prefix cache then holds that item. While that server is down they go to the next one. Raises
+    LabError for settings that can never work.
 
-    All calls of an item go to one server, whose prefix cache holds it, and to the next while that
-    one is down. Raises LabError for settings that can never work; a fault of a call is a Reply.
-    ``path``: behind the base URL.
+    path: what follows the base URL.
+    secrets: keys by variable name, looked up before the environment.
+    consents: which key may go to which address. Raises NoConsent if one is missing.
+    base_urls: replaces the judge's addresses, for a server that the lab has started.
+    key: replaces the key that the judge names.
+    top_logprobs: alternatives to ask for; 0 asks for none.
+
+    ``options.served_model`` names the model that a server answers as if that differs from the
+    judge's model (“*”: any).
     """
 
     samples = True
@@ -192,7 +206,9 @@ class ChatClient(Chat):
     ) -> None:
         import openai
 
-        inward, self._path = bool(base_urls) or not served(), path
+        # Given addresses are those of a server that the lab itself started on this machine.
+        inward = bool(base_urls) or not served()
+        self._path = path
         self._label_tokens: dict[tuple[str, ...], list[int]] = {}
         self._servers = [Server(base_url(url) + path) for url in base_urls or settings.base_urls]
         if not self._servers:
@@ -210,14 +226,14 @@ class ChatClient(Chat):
         client = openai.AsyncOpenAI(
             api_key=key or "none",
             base_url=self._servers[0].url,
-            max_retries=0,
-            timeout=None,
+            max_retries=0,  # the runner decides about retries
+            timeout=None,  # the transport keeps the time
             http_client=httpx2.AsyncClient(
                 transport=transport, trust_env=False, follow_redirects=False, timeout=None
             ),
         )
-        # What the transport would not send anyway is not put together for every call: a sixth of
-        # what the client takes.
+        # The transport drops these headers. Building them for each call would take a sixth of the
+        # client's time.
         unsent: Any = {
             name: openai.Omit()
             for name in client.default_headers
@@ -228,26 +244,23 @@ class ChatClient(Chat):
 
     @property
     def trouble(self) -> str:
-        """Which of several servers do not answer, in words; empty where all do, or none."""
+        """Say which of several servers do not answer; empty if all do, or none does."""
         down = [server.url.removesuffix(self._path) for server in self._servers if server.pause]
         fine = len(self._servers) - len(down)
-        return (
-            f"{', '.join(down)} did not answer: its calls went to {count(fine, 'other server')}."
-            if down and fine
-            else ""
-        )
+        if not down or not fine:
+            return ""
+        return f"{', '.join(down)} did not answer: its calls went to {count(fine, 'other server')}."
 
     async def close(self) -> None:
         """Close all connections; safe to call twice."""
         await self._client.close()
 
     async def label_tokens(self, labels: tuple[str, ...]) -> list[int]:
-        """vLLM's numbers of the tokens that are a label, with a blank before it or without; empty
-        on other servers.
+        """Return vLLM's numbers of the label tokens, with and without a space before the label.
 
-        With them it gives the probability of each, however unlikely: among the 20 likeliest tokens
-        no label was seen in 33 of 200 calls. Empty too where a label is no single token, since its
-        first piece would say too little.
+        Asked for by number, vLLM reports each label's probability, however small. (In 33 of 200
+        calls no label was among the 20 likeliest tokens.) Empty on other servers, and if a label is
+        more than one token, because its first piece alone is not the label.
         """
         if not self.settings.about.vllm:
             return []
@@ -264,8 +277,9 @@ class ChatClient(Chat):
         return self._label_tokens[labels]
 
     async def _tokens(self, text: str) -> list[int]:
-        """The tokens of a text by the server's own ``/tokenize``, which stands beside ``/v1``;
-        empty where it has none.
+        """Return the first two tokens of a text; empty if the server has no ``/tokenize``.
+
+        That address is next to ``/v1``, not below it.
         """
         url = self._servers[0].url.removesuffix(self._path).removesuffix("/v1") + "/tokenize"
         body = {"model": self.settings.model, "prompt": text, "add_special_tokens": False}
@@ -280,16 +294,14 @@ class ChatClient(Chat):
             tokens = msgspec.json.decode(response.content)["tokens"]
         except (Fault, self._broken, ValueError, KeyError, TypeError, RecursionError):
             return []
-        return [token for token in tokens if isinstance(token, int)][:2] if tokens else []
+        if not tokens:
+            return []
+        return [token for token in tokens if isinstance(token, int)][:2]
 
     async def carry(self, call: Call, body: dict[str, Any]) -> tuple[bytes, Mapping[str, str]]:
-        """The first answer from the item's own server or, while that is down, the next."""
+        """Return the response of the item's own server or, while that one is down, of the next."""
         encoded = msgspec.json.encode(body)
-        home = (call.items[0] if call.items else 0) % len(self._servers)
-        now = time.monotonic()
-        ordered = sorted(
-            self._servers[home:] + self._servers[:home], key=lambda server: server.down_until > now
-        )
+        ordered = self._servers_for(call)
         headers = {CALL_HEADER: call.key, "Content-Type": "application/json", **self._authorization}
         while True:
             server = ordered.pop(0)
@@ -302,24 +314,40 @@ class ChatClient(Chat):
             except Fault as fault:
                 if fault.kind in DOWN:
                     server.rest(fault.retry_after)
+                # Without a connection no server has worked on the call. After any other fault one
+                # may have, and sending it again is the runner's decision.
                 if fault.kind != "connect" or not ordered:
                     raise
             else:
-                server.down_until = server.pause = 0.0
+                server.down_until = 0.0
+                server.pause = 0.0
                 return response.content, response.headers
+
+    def _servers_for(self, call: Call) -> "list[Server]":
+        """Return the servers in the order in which this call tries them; those that rest, last."""
+        first_item = call.items[0] if call.items else 0
+        home = first_item % len(self._servers)
+        from_home = self._servers[home:] + self._servers[:home]
+        now = time.monotonic()
+        return sorted(from_home, key=lambda server: server.down_until > now)
 
 
 @dataclass(slots=True)
 class Server:
-    """One address and until when it is left alone; seconds of the monotonic clock."""
+    """One address, and until when it is left alone.
+
+    down_until: on the monotonic clock, in seconds.
+    pause: how long it was left alone last, in seconds; 0 while it answers.
+    """
 
     url: str
     down_until: float = 0.0
     pause: float = 0.0
 
     def rest(self, asked: float | None) -> None:
-        """Leave this server alone for 1 s, then 2, 4 ... 30, or longer where it asked for that."""
+        """Leave this server alone for 1 s, then 2, 4, up to 30, or longer if it asked for that."""
         now = time.monotonic()
+        # Calls in flight fail together; only the first of them lengthens the pause.
         if self.down_until <= now:
             self.pause = min(30.0, max(1.0, self.pause * 2))
             self.down_until = now + max(self.pause, min(asked or 0.0, 30.0))
@@ -328,10 +356,10 @@ class Server:
 def request_body(
     settings: JudgeSettings, call: Call, *, manner: Manner | None = None
 ) -> dict[str, Any]:
-    """What is posted for a call. Holds no key. The judge's ``extra`` comes last, so it can overrule
-    our own fields.
+    """Return the JSON body of the request for a call. It holds no key.
 
-    ``manner``: how this server is asked, by default as one of which nothing is known.
+    The judge's ``extra`` comes last, so it can overrule our own fields. ``manner`` says how this
+    server is asked; without it, as one that has refused nothing yet.
     """
     if manner is None:
         manner = Manner(limit_field=limit_field(settings.model), top_logprobs=TOP_LOGPROBS)
@@ -349,7 +377,7 @@ def request_body(
     if manner.top_logprobs and call.template.startswith(SCORE_ALONE):
         body.update(logprobs=True, top_logprobs=manner.top_logprobs)
     if settings.about.vllm and messages and messages[-1].get("role") == "assistant":
-        # The judge goes on with the words that are put into its mouth.
+        # Without these fields vLLM closes the begun answer and starts another one after it.
         body.update(continue_final_message=True, add_generation_prompt=False)
     begun = "" if manner.unbegun else call.begun
     body.update(constraint_fields(call.constrain, call.labels, begun))
@@ -357,15 +385,17 @@ def request_body(
 
 
 def added(first: int | None, second: int | None) -> int | None:
-    """Return the sum of two counts of tokens; None where the first is not known."""
-    return None if first is None else first + (second or 0)
+    """Return the sum of two counts of tokens; None if the first is not known."""
+    if first is None:
+        return None
+    return first + (second or 0)
 
 
 def ties(top: Sequence[tuple[str, float]], labels: Sequence[str]) -> bool:
-    """Whether the likeliest label has exactly the log-probability of another one.
+    """Return whether the likeliest label has exactly the log-probability of another one.
 
-    In bfloat16 logits come in steps of 1/8, and of equal ones the server takes the first by its own
-    numbers: a choice that says nothing of the judge.
+    In bfloat16, logits come in steps of 1/8, so exact ties happen. The server then takes the token
+    with the lower number, which says nothing about the judge.
     """
     best: dict[str, float] = {}
     for token, logprob in top:
@@ -377,12 +407,12 @@ def ties(top: Sequence[tuple[str, float]], labels: Sequence[str]) -> bool:
 
 
 def limit_field(model: str) -> str:
-    """The field that bounds an answer's tokens; a server that names the other one gets that."""
+    """Return the field that limits a reply's tokens. A server that names the other one gets it."""
     return "max_completion_tokens" if REASONING_MODEL.match(model) else "max_tokens"
 
 
 def is_meant(settings: JudgeSettings, name: str) -> bool:
-    """Whether a server that calls itself ``name`` is the model that was asked for."""
+    """Return whether a server that answers as ``name`` is the model that was asked for."""
     return (
         settings.about.small_model
         or settings.options.get("served_model") in ("*", name)
@@ -391,7 +421,7 @@ def is_meant(settings: JudgeSettings, name: str) -> bool:
 
 
 def base_url(url: str) -> str:
-    """A base URL in one form: no trailing slash, no ``/chat/completions``."""
+    """Return a base URL in one form: no trailing slash, no ``/chat/completions``."""
     text = url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
     if not ADDRESS.fullmatch(text):
         raise LabError(f"This address is not a base URL. Use one like {AN_ADDRESS}.")
@@ -399,15 +429,19 @@ def base_url(url: str) -> str:
 
 
 def same_model(asked: str, answered: str) -> bool:
-    """Whether two model names mean one model: equal but for case, path, date or file ending.
+    """Return whether two names mean one model: equal except for case, path, date and file ending.
 
     ``gpt-4.1-mini`` and ``gpt-4.1-mini-2025-04-14`` do; ``gpt-4.1`` and ``gpt-4.1-mini`` do not.
     """
     short, long = sorted((bare_name(asked), bare_name(answered)), key=len)
-    rest = long.removeprefix(short)
-    return short == long or (bool(short) and rest != long and DATED.fullmatch(rest) is not None)
+    if short == long:
+        return True
+    if not short or not long.startswith(short):
+        return False
+    return DATED.fullmatch(long.removeprefix(short)) is not None
 
 
 def bare_name(model: str) -> str:
+    """Return a model's name without folders, endings and “latest”, in lower case."""
     name = model.strip().lower().replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
     return name.removesuffix(".gguf").removesuffix(":latest").removesuffix("-latest")

@@ -1,8 +1,8 @@
 """Ask a server typed questions, and get a probability for each of their options.
 
-Both wire forms: ``POST {base}/systemone`` (TypeSafe's: vLLM, SGLang, llama.cpp, Fireworks) and
-``POST {base}/decisions``, as ``client.decisions.create`` sends it. Several calls about one state go
-out as the questions of one request.
+There are two wire forms: ``POST {base}/systemone`` (vLLM, SGLang, llama.cpp, Fireworks) and ``POST
+{base}/decisions``, as ``client.decisions.create`` sends it. Several calls about one state go out as
+the questions of one request.
 """
 
 import json
@@ -23,15 +23,19 @@ from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, named_once, shorten, storable
 
 PATHS = {"systemone": "/systemone", "openai": "/decisions"}
+"""What follows the base URL, by the form of the request."""
+LEAST_MASS, LEAST_PROBABILITY = 1e-9, 1e-300
+"""Stand in for 0, which has no logarithm."""
 Question = Mapping[str, Any]
-"""Of a call's message: ``type`` (choice or score), ``instructions``, ``options`` as shown, each
-with value and description.
-"""
+"""A question of a call's message: ``type`` (choice or score), ``instructions``, and the ``options``
+in the order shown, each with ``value`` and ``description``."""
 
 
 class Answer(NamedTuple):
-    """``shares``: the probability of each option as shown, None for a refusal; ``mass``: what fell
-    on options at all.
+    """What the server answered to one question.
+
+    shares: the probability of each option, in the order shown; None for a refusal.
+    mass: the probability of all options together, at the token where the model chose.
     """
 
     shares: tuple[float, ...] | None
@@ -39,23 +43,26 @@ class Answer(NamedTuple):
 
 
 class Decisions(Chat):
-    """Calls in, Replies out, whoever carries the requests. Temperature, seed and lengths are not
-    sent: these endpoints have none. Raises LabError for settings that can never work.
+    """Ask calls as typed questions, whoever carries the requests.
+
+    Temperature, seed and limits of length are not sent, because these endpoints have none. Raises
+    LabError for settings that can never work.
     """
 
     async def ask(self, call: Call) -> Reply:
+        """Ask one call in a request of its own."""
         return (await self.ask_together([call]))[0]
 
     async def ask_together(self, calls: Sequence[Call]) -> list[Reply]:
-        """One request whose questions are the calls', in their order. Tokens and seconds are shared
-        out among the replies, so that sums are right; a fault of the request is everyone's, of a
-        question that call's alone.
+        """Ask several calls about one state as the questions of one request.
+
+        Tokens and seconds are divided among the replies, so that their sums are right. A fault of
+        the request is a fault of every call, a fault of a question only of its own call.
         """
         started = time.perf_counter()
         if calls[0].messages[0]["role"] != "state":
-            return [
-                Fault("bad_request", "It answers typed questions and writes no text").reply(0.0)
-            ] * len(calls)
+            fault = Fault("bad_request", "It answers typed questions and writes no text")
+            return [fault.reply(0.0)] * len(calls)
         asked = [
             [json.loads(message["content"]) for message in call.messages[1:]] for call in calls
         ]
@@ -69,8 +76,10 @@ class Decisions(Chat):
         return [mask_reply(replace(reply, seconds=seconds), self._secrets) for reply in replies]
 
     def request(self, call: Call, questions: Sequence[Question]) -> dict[str, Any]:
-        """What is posted. Questions are called by their number or by nothing: some servers show the
-        name to the model.
+        """Return the JSON body of a request.
+
+        Questions are named by their number or not at all, because some servers show the name to the
+        model.
         """
         state, more = call.messages[0]["content"], call.extra or self.settings.extra
         if read_options(DecisionOptions, self.settings).form == "openai":
@@ -89,76 +98,78 @@ class Decisions(Chat):
         calls: Sequence[Call],
         asked: Sequence[Sequence[Question]],
     ) -> list[Reply]:
-        """A reply to each call. Raises the Fault that stands in place of all."""
+        """Return a reply to each call. Raises a Fault of the whole request."""
         page = decoded(body, headers, self._secrets)
         model = storable(page["model"])[:300] if isinstance(page.get("model"), str) else ""
         if model and not is_meant(self.settings, model):
             raise Fault("wrong_model", f"The server answered as “{model}”", self._secrets)
-        given, number = page.get("answers"), sum(map(len, asked))
-        if isinstance(given, dict):
-            names = [f"q{k}" for k in range(1, number + 1)]
-            diagnostics = page.get("diagnostics")
-            about = diagnostics if isinstance(diagnostics, dict) else {}
-            answers = [(given.get(name), about.get(name)) for name in names]
-        elif isinstance(given, list) and len(given) == number:
-            answers = [(answer, None) for answer in given]
-        else:
-            held = f"{len(given)} answers" if isinstance(given, list) else "no answers"
-            raise Fault(
-                "bad_answer", f"The server sent {held} to {number} questions", self._secrets
-            )
-        usage: dict[str, Any] = page["usage"] if isinstance(page.get("usage"), dict) else {}
-        details = usage.get("input_tokens_details")
-        cached = details.get("cached_tokens") if isinstance(details, dict) else None
-        counts = usage.get("input_tokens"), usage.get("output_tokens"), cached
-        tokens = [shared_out(count, len(calls)) for count in counts]
-        left, replies = iter(answers), []
+        answers = self._answers(page, sum(map(len, asked)))
+        tokens_in, tokens_out, cached = tokens_by_call(page, len(calls))
+        replies = []
+        start = 0
         for index, (call, questions) in enumerate(zip(calls, asked, strict=True)):
-            own = [next(left) for _ in questions]
+            own = answers[start : start + len(questions)]
+            start += len(questions)
             try:
-                reply = reply_to(
-                    call,
-                    questions,
-                    [read_answer(*pair) for pair in zip(questions, own, strict=True)],
-                )
+                read = [read_answer(*pair) for pair in zip(questions, own, strict=True)]
+                reply = reply_to(call, questions, read)
             except Fault as fault:
                 reply = fault.reply(0.0)
-            note = f"question {index + 1} of {len(calls)} of one request" if len(calls) > 1 else ""
-            note = "; ".join(filter(None, [reply.note, note]))
-            known: dict[str, Any] = {
-                "tokens_in": tokens[0][index],
-                "tokens_out": tokens[1][index],
-                "cached": tokens[2][index],
-            }
-            replies.append(replace(reply, model=model or None, note=note, **known))
+            notes = [reply.note] if reply.note else []
+            if len(calls) > 1:
+                notes.append(f"question {index + 1} of {len(calls)} of one request")
+            replies.append(
+                replace(
+                    reply,
+                    model=model or None,
+                    note="; ".join(notes),
+                    tokens_in=tokens_in[index],
+                    tokens_out=tokens_out[index],
+                    cached=cached[index],
+                )
+            )
         return replies
+
+    def _answers(self, page: Mapping[str, Any], number: int) -> list[tuple[Any, Any]]:
+        """Return the answer to each question, with its diagnostics. Raises Fault."""
+        given = page.get("answers")
+        if isinstance(given, dict):  # System One: by the question's name
+            diagnostics = page.get("diagnostics")
+            about = diagnostics if isinstance(diagnostics, dict) else {}
+            names = [f"q{k}" for k in range(1, number + 1)]
+            return [(given.get(name), about.get(name)) for name in names]
+        if isinstance(given, list) and len(given) == number:
+            return [(answer, None) for answer in given]
+        held = f"{len(given)} answers" if isinstance(given, list) else "no answers"
+        raise Fault("bad_answer", f"The server sent {held} to {number} questions", self._secrets)
 
 
 class DecisionClient(Decisions, ChatClient):
-    """A judge behind an address; made, asked and closed as a ``ChatClient``."""
+    """Ask a judge of typed questions behind an address; used like a ``ChatClient``."""
 
     def __init__(self, settings: JudgeSettings, **more: Any) -> None:
         super().__init__(settings, path=path_of(settings), **more)
 
 
 def path_of(settings: JudgeSettings) -> str:
-    """Behind the base URL."""
+    """Return what follows the base URL in a judge's address."""
     return PATHS[read_options(DecisionOptions, settings).form]
 
 
 # ---------------------------------------------------------------- the questions
 def systemone_question(question: Question) -> dict[str, Any]:
-    """A choice's options by their name; a score's levels as a list, which the server numbers from 0
-    as they stand.
+    """Return a question in System One's form.
+
+    The options of a choice go by their name. The levels of a score are a list of descriptions,
+    which the server numbers from 0.
     """
     options = question["options"]
     if question["type"] == "choice":
         criteria: Any = {option["value"]: option["description"] or None for option in options}
     else:
         criteria = [option["description"] for option in options]
-        if "" in criteria or len(set(criteria)) < len(
-            criteria
-        ):  # what a level is called then tells it apart
+        # Without descriptions, or with equal ones, only its name distinguishes a level.
+        if "" in criteria or len(set(criteria)) < len(criteria):
             criteria = [
                 f"{option['value']}: {option['description']}".removesuffix(": ")
                 for option in options
@@ -171,19 +182,24 @@ def systemone_question(question: Question) -> dict[str, Any]:
 
 
 def openai_question(question: Question) -> dict[str, Any]:
-    name, options = ("choices", "value") if question["type"] == "choice" else ("levels", "label")
-    listed = [
-        {options: option["value"]}
-        | ({"description": option["description"]} if option["description"] else {})
-        for option in question["options"]
-    ]
-    return {"type": question["type"], "instructions": question["instructions"], name: listed}
+    """Return a question in OpenAI's form."""
+    list_name, option_name = "choices", "value"
+    if question["type"] == "score":
+        list_name, option_name = "levels", "label"
+    listed = []
+    for option in question["options"]:
+        entry = {option_name: option["value"]}
+        if option["description"]:
+            entry["description"] = option["description"]
+        listed.append(entry)
+    return {"type": question["type"], "instructions": question["instructions"], list_name: listed}
 
 
 # ---------------------------------------------------------------- the answers
 def decoded(body: bytes, headers: Mapping[str, str], secrets: tuple[str, ...]) -> dict[str, Any]:
-    """The body's object; NaN, which Python's servers write, stays one. Raises Fault, also for a
-    name that stands twice.
+    """Return the object in a body. Raises Fault, also for a name that appears twice.
+
+    NaN, which Python servers write, is kept here and refused as a probability later.
     """
     refuse_many(body)
     try:
@@ -200,8 +216,9 @@ def decoded(body: bytes, headers: Mapping[str, str], secrets: tuple[str, ...]) -
 
 
 def read_answer(question: Question, given: tuple[Any, Any]) -> Answer:
-    """The answer to a question, and what its diagnostics say of the mass. Raises Fault where it is
-    none.
+    """Return the answer to a question, from what the server gave and its diagnostics.
+
+    Raises Fault where that is not an answer to this question.
     """
     answer, about = given
     if not isinstance(answer, dict):
@@ -211,7 +228,8 @@ def read_answer(question: Question, given: tuple[Any, Any]) -> Answer:
     if answer.get("error") is not None:
         raise Fault(
             "bad_answer",
-            f"Of this question the server says: {shorten(json.dumps(answer['error']), 200)}",
+            f"The server reports an error for this question: "
+            f"{shorten(json.dumps(answer['error']), 200)}",
         )
     values = [option["value"] for option in question["options"]]
     try:
@@ -219,40 +237,51 @@ def read_answer(question: Question, given: tuple[Any, Any]) -> Answer:
     except LabError as fault:
         raise Fault("bad_answer", str(fault)) from None
     mass = about.get("label_mass") if isinstance(about, dict) else None
-    known = float(mass) if isinstance(mass, int | float) and 0 <= mass <= 1 + SUM_MAY_MISS else 1.0
-    return Answer(shares, min(known, 1.0))
+    if not isinstance(mass, int | float) or not 0 <= mass <= 1 + SUM_MAY_MISS:
+        return Answer(shares)
+    return Answer(shares, min(float(mass), 1.0))
 
 
 def reply_to(call: Call, questions: Sequence[Question], answers: Sequence[Answer]) -> Reply:
-    """The most probable option as the text, of several questions a line each, and of one its
-    probabilities as ``top``.
+    """Return answers as a reply whose text names the most probable option.
+
+    Several questions have a line each. A single one also has its options' probabilities as ``top``.
     """
     if all(answer.shares is None for answer in answers):
         return Reply(finish="refusal")
-    chosen = [
-        None
-        if answer.shares is None
-        else question["options"][most_probable(answer.shares, f"{call.key}|{number}")]["value"]
-        for number, (question, answer) in enumerate(zip(questions, answers, strict=True))
-    ]
+    chosen: list[Any] = []
+    for number, (question, answer) in enumerate(zip(questions, answers, strict=True)):
+        if answer.shares is None:
+            chosen.append(None)
+        else:
+            best = most_probable(answer.shares, f"{call.key}|{number}")
+            chosen.append(question["options"][best]["value"])
     if len(questions) > 1:
         named = list(zip(call.ordering.labels, chosen, strict=True))
+        lines = [f"[{name}] {value}" for name, value in named if value is not None]
         refused = [name for name, value in named if value is None]
         note = f"refused: {', '.join(refused)}" if refused else ""
-        return Reply(
-            "\n".join(f"[{name}] {value}" for name, value in named if value is not None), note=note
-        )
+        return Reply("\n".join(lines), note=note)
     shares, mass = answers[0]
-    options = zip(questions[0]["options"], shares or (), strict=True)  # of 0 there is no logarithm
-    top = tuple(
-        (option["value"], math.log(max(share * max(mass, 1e-9), 1e-300)))
-        for option, share in options
-    )
-    return Reply(str(chosen[0]), top=top)
+    top = []
+    for option, share in zip(questions[0]["options"], shares or (), strict=True):
+        probability = max(share * max(mass, LEAST_MASS), LEAST_PROBABILITY)
+        top.append((option["value"], math.log(probability)))
+    return Reply(str(chosen[0]), top=tuple(top))
+
+
+def tokens_by_call(page: Mapping[str, Any], calls: int) -> list[list[int | None]]:
+    """Return the tokens of prompt, reply and cached prompt, each divided among the calls."""
+    usage: dict[str, Any] = page["usage"] if isinstance(page.get("usage"), dict) else {}
+    details = usage.get("input_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    counts = (usage.get("input_tokens"), usage.get("output_tokens"), cached)
+    return [shared_out(count, calls) for count in counts]
 
 
 def shared_out(count: Any, parts: int) -> list[int | None]:
-    """A count in whole parts that sum to it; None where it is none."""
+    """Return a count in whole parts that sum to it; None for each part if it is not a count."""
     if type(count) is not int or not 0 <= count <= MAX_COUNT:
         return [None] * parts
-    return [count // parts + (part < count % parts) for part in range(parts)]
+    share, rest = divmod(count, parts)
+    return [share + 1 if part < rest else share for part in range(parts)]

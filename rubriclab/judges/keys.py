@@ -2,6 +2,7 @@
 
 import base64
 import html
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,9 +28,8 @@ from rubriclab.model.text import LabError
 
 MASK = "***"
 MIN_SECRET = 8
-"""Signs from which on a key is looked for inside words and in replies. A shorter one could be a
-word or a score; it is only taken out of error messages, where it stands alone.
-"""
+"""The shortest key, in characters, that is looked for inside words and in replies. A shorter one
+could be a word or a score, so it is masked only in error messages and only as a whole word."""
 
 KEY_FORMS = (
     (re.compile(r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?)[^'\"\r\n,}]+"), r"\1***"),
@@ -43,7 +43,7 @@ KEY_FORMS = (
     ),
     (re.compile(r"(?i)\b(https?://)[^/\s@]+@"), r"\1***@"),
 )
-"""What looks like a key, whoever's it is."""
+"""Patterns of text that looks like a key, whether or not it is one of ours."""
 
 
 def key_to_send(
@@ -62,11 +62,11 @@ def key_to_send(
 
 
 def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) -> str | None:
-    """Return the judge's key, from ``secrets`` or the environment; None where the judge names no
-    variable.
+    """Return the judge's key, from ``secrets`` or the environment; None if it names no variable.
 
-    To see whether there is one; what is sent comes from ``key_to_send``. Raises LabError, naming
-    the variable and never its value, where it may not be sent, is not set or cannot be a header.
+    Use this to see whether there is a key. What is sent comes from ``key_to_send``, which asks for
+    consent. Raises LabError if the variable may not be sent, is not set, or holds something that
+    cannot be a header. The message names the variable, never its value.
     """
     name = settings.key_env
     if not name:
@@ -89,7 +89,7 @@ def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) 
         )
     if not key.isascii() or not key.isprintable() or " " in key:
         raise LabError(
-            f"The key in {name} contains characters that no key has (blanks, line breaks or "
+            f"The key in {name} contains characters that no key has (spaces, line breaks or "
             f"non-ASCII characters). Copy it again."
         )
     return key
@@ -100,14 +100,13 @@ def require_consents(
     secrets: Mapping[str, str] | None = None,
     consents: Consents = NO_CONSENTS,
 ) -> None:
-    """Raise one NoConsent for all of these judges, before any of them is opened.
-
-    A judge whose key is not at hand sends nothing; opening it says what is missing.
-    """
+    """Raise one NoConsent for all of these judges, before any of them is opened."""
     given = consents | consents_of_environment()
     missing = []
     for settings in judges:
         wanted = [consent for consent in sent_by(settings) if consent not in given]
+        # Without its key a judge sends nothing, so there is nothing to agree to. Opening it fails
+        # with a message that says what is missing.
         with suppress(LabError):
             if wanted and read_key(settings, secrets) is not None:
                 missing += wanted
@@ -116,53 +115,51 @@ def require_consents(
 
 
 def consents_of_environment() -> Consents:
-    """Return what the lab's owner has agreed to before the start: entries ``NAME@https://HOST`` in
-    RUBRICLAB_KEYS.
+    """Return what the lab's owner agreed to before the start.
 
-    Raises LabError for an entry whose address is none.
+    These are the entries ``NAME@https://HOST`` of RUBRICLAB_KEYS. Raises LabError for an entry with
+    an invalid address.
     """
     entries = [part.strip().partition("@") for part in listed_keys() if "@" in part]
     return frozenset(Consent(name, destination(address)) for name, _, address in entries)
 
 
 def listed_keys() -> list[str]:
-    """Return the entries of RUBRICLAB_KEYS: a variable, or ``NAME@https://HOST`` for one address
-    alone.
+    """Return the entries of RUBRICLAB_KEYS.
+
+    An entry is a variable, or ``NAME@https://HOST``, which allows that variable for one address.
     """
     return [part.strip() for part in os.environ.get("RUBRICLAB_KEYS", "").split(",")]
 
 
 def hide_environment() -> None:
-    """Keep other programs of this user from reading this process's keys: on Linux
-    ``/proc/PID/environ`` and its memory.
+    """Keep other programs of this user from reading this process's keys (Linux only).
 
-    Own judge code runs as the same user, without the lab's keys in its own environment; it could
-    read them from here. Nothing is hidden from root, from a program that the user's shell has given
-    the keys to, or on other systems.
+    Own judge code runs as the same user. Its own environment has none of the lab's keys, but it
+    could read them from this process through ``/proc/PID/environ`` or ``/proc/PID/mem``. Nothing is
+    hidden from root, or from a program to which the user's shell has given the keys.
     """
     prctl(PR_SET_DUMPABLE, 0)
 
 
 def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what programs that the lab starts may see of the environment: no judge's key."""
+    """Return the environment for programs that the lab starts: everything but judges' keys."""
     return {name: value for name, value in environment.items() if not may_be_sent(name)}
 
 
 def may_be_sent(name: str) -> bool:
-    """Whether a variable of the environment may hold a judge's key: what may is listed, since
-    secrets have no list.
+    """Return whether the key in a variable of the environment may be sent to a judge.
 
-    Visitors of a served lab can name both a variable and an address, so there only its owner says
-    which.
+    A study file could name any variable, for example a database password. Nobody can list all
+    secrets, so what may be sent is listed instead. Visitors of a served lab can name both the
+    variable and the address, so there only the owner's list counts.
     """
     listed = {part.partition("@")[0] for part in listed_keys()}
     return name in listed or (name.upper().endswith("_API_KEY") and not served())
 
 
 def mask(text: str, secrets: Iterable[str] = ()) -> str:
-    """``text`` of an error or a log without the given keys and without anything that looks like a
-    key.
-    """
+    """Return an error's or a log's text without these keys and without what looks like a key."""
     secrets = tuple(filter(None, secrets))
     text = mask_secrets(text, secrets)
     for secret in secrets:
@@ -174,9 +171,7 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def mask_secrets(text: str, secrets: Iterable[str]) -> str:
-    """``text`` without the keys themselves, however they are written; a text that holds none stays
-    as it is.
-    """
+    """Return ``text`` without these keys, in whatever form they are written."""
     for secret in secrets:
         if len(secret) >= MIN_SECRET:
             text = written_forms(secret).sub(MASK, text)
@@ -184,13 +179,14 @@ def mask_secrets(text: str, secrets: Iterable[str]) -> str:
 
 
 def mask_reply(reply: Reply, secrets: tuple[str, ...]) -> Reply:
-    """``reply`` as it may be kept: a server that repeats its key must not get it stored. ``note``
-    says so.
+    """Return ``reply`` as the store may keep it: with the judge's key masked, and a note of that.
+
+    A server could repeat its key in a reply, and results are shared.
     """
     if not secrets:
         return reply
-    # What holds a key nowhere in all its words holds none in one of them: one look for most
-    # replies.
+    # If the texts joined together hold no key, none of them does. That is one search for almost
+    # every reply.
     together = "\n".join(
         (
             reply.text,
@@ -202,51 +198,52 @@ def mask_reply(reply: Reply, secrets: tuple[str, ...]) -> Reply:
     )
     if mask_secrets(together, secrets) == together:
         return reply
-    words = {
-        name: value
-        for name in ("text", "finish", "model", "error")
-        if (value := getattr(reply, name))
-    }
-    changes: dict[str, Any] = {name: mask_secrets(value, secrets) for name, value in words.items()}
+    changes: dict[str, Any] = {}
+    for name in ("text", "finish", "model", "error"):
+        value = getattr(reply, name)
+        if value:
+            changes[name] = mask_secrets(value, secrets)
     top = tuple((mask_secrets(token, secrets), value) for token, value in reply.top)
     masked = replace(reply, **changes, top=top)
     return masked.noted("the judge's key stood in the answer and was masked")
 
 
 SEPARATORS = r"[\s,.;:|'\"*_\u00b7\u200b-]{0,3}"
-"""What may stand between the signs of a key that is spelled out, or of its hexadecimal digits."""
+"""What may separate the characters of a key that is spelled out, or its hexadecimal digits."""
 ALIKE_IN_BASE64 = {"+": "(?:[+-]|%2B)", "/": "(?:[/_]|%2F)"}
-"""How the plain, the URL-safe and the URL-quoted alphabet write the two signs in which they differ.
-"""
+"""The two characters in which the plain, the URL-safe and the URL-quoted alphabets differ."""
 
 
 @lru_cache(maxsize=64)
 def written_forms(secret: str) -> re.Pattern[str]:
-    """Return a pattern of the ways in which a key may be written.
+    """Return a pattern that matches a key in every form in which it may be written.
 
-    Sign by sign, forwards or backwards, run together or spelled out: plain, by %, or escaped for
-    JSON or HTML, each also twice; as hexadecimal digits; in base64, alone or inside a longer text
-    (“Bearer KEY”), also twice. A server that means to hide a key can always find another way, so
-    this is no protection against one that nobody trusts.
+    - character by character, forwards or backwards, with or without separators. Each character may
+      be plain, percent-encoded, or escaped for JSON or HTML, once or twice;
+    - as hexadecimal digits;
+    - in base64, once or twice, alone or inside a longer text (“Bearer KEY”).
+
+    A server that wants to hide a key can always find another form. So this does not protect from a
+    hostile server; consent does.
     """
-    signs = [_sign_forms(sign) for sign in secret]
-    # A key's last sign may be followed by anything, so separators stand only between signs.
-    spelled = SEPARATORS.join(signs)
-    backwards = SEPARATORS.join(reversed(signs))
+    characters = [_character_forms(character) for character in secret]
+    # Separators go only between characters: what follows the last one does not belong to the key.
+    spelled = SEPARATORS.join(characters)
+    backwards = SEPARATORS.join(reversed(characters))
     digits = SEPARATORS.join(rf"(?:\\x|0x)?{byte:02x}" for byte in secret.encode())
     raw = secret.encode()
     coded = [*_inside_base64(raw), *_inside_base64(base64.b64encode(raw).rstrip(b"="))]
     return re.compile("|".join((spelled, backwards, digits, *coded)), re.IGNORECASE)
 
 
-def _sign_forms(sign: str) -> str:
-    """Return a pattern of one sign as it may be written, escaped once or twice."""
-    code = ord(sign)
-    quoted = re.escape(html.escape(sign))
-    twice = re.escape(html.escape(html.escape(sign)))
+def _character_forms(character: str) -> str:
+    """Return a pattern of one character as it may be written, escaped once or twice."""
+    code = ord(character)
+    quoted = re.escape(html.escape(character))
+    twice = re.escape(html.escape(html.escape(character)))
     forms = (
         rf"\\{{1,4}}u{code:04x}",
-        rf"\\{{0,4}}{re.escape(sign)}",
+        rf"\\{{0,4}}{re.escape(character)}",
         f"%(?:25)?{code:02x}",
         f"&(?:amp;)?#{code};",
         f"&(?:amp;)?#x{code:x};",
@@ -257,15 +254,19 @@ def _sign_forms(sign: str) -> str:
 
 
 def _inside_base64(raw: bytes) -> Iterator[str]:
-    """Yield a pattern of these bytes in base64: alone, then at each place that they can have in a
-    longer text.
+    """Yield patterns of these bytes in base64: alone, then inside a longer text.
 
-    Three bytes become four signs; signs that hold bits of neighbours are left out.
+    Base64 writes three bytes as four characters of 6 bits. So the same bytes look different after
+    0, 1 or 2 bytes of other text. Characters that also hold bits of a neighbour are left out.
     """
-    whole = base64.b64encode(raw).decode().rstrip("=")
-    yield "".join(ALIKE_IN_BASE64.get(sign, re.escape(sign)) for sign in whole)
+    yield _in_either_alphabet(base64.b64encode(raw).decode().rstrip("="))
     for before in range(3):
         text = base64.b64encode(bytes(before) + raw).decode().rstrip("=")
-        first = -(-before * 8 // 6)
+        first = math.ceil(before * 8 / 6)
         last = (before + len(raw)) * 8 // 6
-        yield "".join(ALIKE_IN_BASE64.get(sign, re.escape(sign)) for sign in text[first:last])
+        yield _in_either_alphabet(text[first:last])
+
+
+def _in_either_alphabet(text: str) -> str:
+    """Return a pattern of base64 text in any of its alphabets."""
+    return "".join(ALIKE_IN_BASE64.get(sign, re.escape(sign)) for sign in text)

@@ -1,8 +1,8 @@
 """Read the body of a chat completion, as any server may send it, as a Reply or a Fault.
 
-Only the few fields that are used are decoded; each may be missing, of another type, or of any size.
-A paid answer is never dropped for a sign that cannot be kept, nor for odd counts beside it:
-``note`` says what was left out.
+Only the few fields that are used are decoded. Each may be missing, of another type, or of any size.
+A paid reply is never dropped because of a character that cannot be kept or a count that makes no
+sense; ``note`` says what was left out.
 """
 
 import json
@@ -20,24 +20,24 @@ from rubriclab.model.text import storable
 
 T = TypeVar("T")
 MAX_TEXT = 1_000_000
-"""Signs of an answer's text, some 250,000 tokens. A judge that writes more is not judging."""
+"""Limit of a reply's text in characters, about 250,000 tokens. A judge that writes more is not
+judging."""
 MAX_TOP = 500
-"""Alternatives of a token that are kept."""
+"""How many alternatives of a token are kept; servers give 20, the small model 200."""
 MAX_VALUES = 2_500_000
-"""Values in an answer (an object counts as three): 16 MB of small objects would take hundreds of
-MB.
-"""
+"""Limit of the values in a body (an object counts as three). Decoded, 16 MB of small objects would
+take hundreds of MB of memory."""
 MAX_REPAIRED = 100_000
-"""Strings and numbers of an answer that are looked through where it is no strict JSON: a second at
-most.
-"""
+"""How many strings and numbers are repaired in a body that is not strict JSON. More would take
+longer than a second."""
 MAX_COUNT = 2**31 - 1
+"""The largest count of tokens that the store's columns hold."""
 ABSENT = msgspec.Raw(b"null")
-REPLACED = "signs that cannot be kept were replaced"
-NO_NUMBERS = "numbers that are none were left out"
-NO_LOGPROBS = "log-probabilities that are no numbers were left out"
+REPLACED = "characters that cannot be kept were replaced"
+NO_NUMBERS = "invalid numbers were left out"
+NO_LOGPROBS = "invalid log-probabilities were left out"
 SPOKEN = ("text", "output_text", "")
-"""Types of the parts of a message that are its answer; all others are reasoning, or no words."""
+"""Types of the parts of a message that are the reply. Others hold reasoning, or no text."""
 GIVEN_UP = (
     "abort",
     "aborted",
@@ -47,15 +47,12 @@ GIVEN_UP = (
     "network_error",
     "timeout",
 )
-"""How an answer ends whose server gave up on it: vLLM says abort when it is shut down. Asking again
-can help.
-"""
+"""Finish reasons of a server that gave up, for example vLLM's “abort” when it is shut down. Asking
+again can help."""
 UNREADABLE = (ValueError, RecursionError)
-"""What decoding raises, by whatever it finds."""
+"""What decoding can raise; deeply nested brackets exhaust the stack."""
 NOT_STRICT = re.compile(r'"(?:[^"\\]++|\\.)*+"?|-?(?:NaN|Infinity)', re.DOTALL)
-"""Strings, which may hold halves of characters, and what Python's servers write for numbers that
-are none.
-"""
+"""Strings, which may hold half of a surrogate pair, and the NaN and Infinity of Python servers."""
 
 
 class Message(msgspec.Struct):
@@ -109,11 +106,11 @@ def read_completion(
     is_meant: Callable[[str], bool] | None = None,
     secrets: Iterable[str] = (),
 ) -> Reply:
-    """The reply in ``body``. Raises the Fault that stands in its place.
+    """Return the reply in ``body``. Raises a Fault if there is none.
 
-    ``is_meant``: whether the name that the server answers with is the model that was asked for.
-    Reasoning is never the answer; finish ``refusal`` marks a refusal in its own field, whose words
-    are the text.
+    ``is_meant`` says whether a model's name, as the server gives it, is the one that was asked for.
+    Reasoning never counts as the reply. If the judge refused in the field for refusals, those words
+    are the text and the finish is “refusal”.
     """
     notes: list[str] = []
     completion = decoded(body, headers, secrets, notes)
@@ -121,23 +118,21 @@ def read_completion(
         if completion.error is not None:
             raise from_response(200, headers, body, secrets)
         raise Fault("empty_choices", "The answer holds no choices")
-    model = storable(completion.model)[:300] if isinstance(completion.model, str) else ""
+    model = name_of(completion.model, 300)
     if model and is_meant is not None and not is_meant(model):
         raise Fault("wrong_model", f"The server answered as “{model}”", secrets)
     choice = completion.choices[0]
     if choice.error is not None:
         raise from_response(200, headers, msgspec.json.encode({"error": choice.error}), secrets)
-    finish = storable(choice.finish_reason)[:40] if isinstance(choice.finish_reason, str) else ""
-    if plain_finish(finish) in GIVEN_UP:  # the text is cut anywhere
+    finish = name_of(choice.finish_reason, 40)
+    if plain_finish(finish) in GIVEN_UP:  # the text may end anywhere, even inside a number
         raise Fault("reset", f"The server gave up on the answer ({finish})")
-    message = choice.message
-    said = text_of(message.content) or arguments_of(message.tool_calls)
-    said = said or arguments_of([{"function": message.function_call}])
-    refusal = "" if said else text_of(message.refusal)
+    said, refusal = words_of(choice.message)
     text = storable(said or refusal)
     if len(text) > MAX_TEXT:
         raise Fault(
-            "too_large", f"The answer's text has {len(text):,} signs; at most {MAX_TEXT:,} are read"
+            "too_large",
+            f"The answer's text has {len(text):,} characters; the limit is {MAX_TEXT:,}",
         )
     if text != (said or refusal):
         notes.append(REPLACED)
@@ -157,24 +152,47 @@ def read_completion(
     )
 
 
+def name_of(value: Any, longest: int) -> str:
+    """Return a name that a server gives, as the store can hold it; empty if it is not a text."""
+    if not isinstance(value, str):
+        return ""
+    return storable(value)[:longest]
+
+
+def words_of(message: Message) -> tuple[str, str]:
+    """Return what the judge said and its refusal; one of the two is empty.
+
+    Some servers deliver a reply under a schema as the arguments of a tool.
+    """
+    said = (
+        text_of(message.content)
+        or arguments_of(message.tool_calls)
+        or arguments_of([{"function": message.function_call}])
+    )
+    if said:
+        return said, ""
+    return "", text_of(message.refusal)
+
+
 def decoded(
     body: bytes, headers: Mapping[str, str], secrets: Iterable[str], notes: list[str]
 ) -> Completion:
-    """The body's fields. Raises Fault."""
+    """Return the fields of a body. Raises Fault."""
     refuse_many(body)
     try:
         return leniently(COMPLETION, body, notes)
     except UNREADABLE as error:
         if isinstance(error, msgspec.ValidationError) and "choices" in str(error):
             raise Fault(
-                "empty_choices", f"The answer holds no choices that can be read: {error}", secrets
+                "empty_choices", f"The answer holds no readable choices: {error}", secrets
             ) from error
         raise unreadable(body, headers, error, secrets) from error
 
 
 def leniently(decoder: msgspec.json.Decoder[T], body: bytes, notes: list[str]) -> T:
-    """What a decoder reads; what msgspec refuses for its encoding is made strict JSON first. Raises
-    ValueError.
+    """Return what a decoder reads, after repairing a body that is not strict JSON.
+
+    Raises ValueError where that does not help.
     """
     try:
         return decoder.decode(body)
@@ -185,17 +203,15 @@ def leniently(decoder: msgspec.json.Decoder[T], body: bytes, notes: list[str]) -
 
 
 def refuse_many(body: bytes) -> None:
-    """Raises Fault for more values than are read, before any is."""
+    """Raise Fault for a body with too many values, before decoding takes the memory for them."""
     if 3 * body.count(b"{") + body.count(b"[") + body.count(b",") > MAX_VALUES:
-        raise Fault(
-            "too_large", f"The answer holds more than {MAX_VALUES:,} values, the most that is read"
-        )
+        raise Fault("too_large", f"The answer holds too many values; the limit is {MAX_VALUES:,}")
 
 
 def unreadable(
     body: bytes, headers: Mapping[str, str], error: Exception, secrets: Iterable[str]
 ) -> Fault:
-    """The fault of an answer that is no JSON."""
+    """Return the fault of a body that is not JSON."""
     start = body[:300].decode("utf-8", "replace").lstrip()
     if start.startswith("<") or "text/html" in headers.get("Content-Type", "").lower():
         return Fault("html", f"HTML instead of JSON: {start[:120]}", secrets)
@@ -203,8 +219,9 @@ def unreadable(
 
 
 def strict_json(body: bytes, notes: list[str]) -> str:
-    """JSON of any encoding with halves of characters replaced and null for NaN, and notes of it.
-    Raises ValueError.
+    """Return JSON of any encoding as strict JSON, and add notes of what was changed.
+
+    Halves of surrogate pairs are replaced, and NaN and Infinity become null. Raises ValueError.
     """
 
     def strict(match: re.Match[str]) -> str:
@@ -212,7 +229,9 @@ def strict_json(body: bytes, notes: list[str]) -> str:
         if not token.startswith('"'):
             notes.append(NO_NUMBERS)
             return "null"
-        return json.dumps(storable(json.loads(token, strict=False))) if "\\u" in token else token
+        if "\\u" not in token:
+            return token
+        return json.dumps(storable(json.loads(token, strict=False)))
 
     text = body.decode(json.detect_encoding(body), "replace")
     kept = NOT_STRICT.sub(strict, text, count=MAX_REPAIRED)
@@ -222,9 +241,7 @@ def strict_json(body: bytes, notes: list[str]) -> str:
 
 
 def text_of(content: Any) -> str:
-    """Return the answer's text of a message, which some servers send as a list of parts, reasoning
-    among them.
-    """
+    """Return the text of a message; some servers send it as a list of parts with the reasoning."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -242,26 +259,20 @@ def text_of(content: Any) -> str:
 
 
 def arguments_of(calls: Any) -> str:
-    """What the first tool is called with, as text: some servers send the arguments as an object."""
+    """Return the arguments of the first tool call as text; some servers send them as an object."""
     first = calls[0] if isinstance(calls, list) and calls else None
     function = first.get("function") if isinstance(first, dict) else None
     arguments = function.get("arguments") if isinstance(function, dict) else None
-    return (
-        json.dumps(arguments, ensure_ascii=False)
-        if isinstance(arguments, dict | list)
-        else text_of(arguments)
-    )
+    if isinstance(arguments, dict | list):
+        return json.dumps(arguments, ensure_ascii=False)
+    return text_of(arguments)
 
 
 def usage_of(completion: Completion, notes: list[str]) -> list[int | None]:
-    """Prompt, completion and cached prompt tokens; None where the server is silent or the count is
-    none.
-    """
+    """Return the tokens of the prompt, the reply and the cached prompt; None for each unknown."""
     try:
-        usage, timings = (
-            msgspec.json.decode(completion.usage),
-            msgspec.json.decode(completion.timings),
-        )
+        usage = msgspec.json.decode(completion.usage)
+        timings = msgspec.json.decode(completion.timings)
     except UNREADABLE:
         notes.append(NO_NUMBERS)
         return [None, None, None]
@@ -269,7 +280,7 @@ def usage_of(completion: Completion, notes: list[str]) -> list[int | None]:
         return [None, None, None]
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    if cached is None and isinstance(timings, dict):
+    if cached is None and isinstance(timings, dict):  # llama.cpp
         cached = timings.get("cache_n")
     given = [usage.get("prompt_tokens"), usage.get("completion_tokens"), cached]
     counts = [count if type(count) is int and 0 <= count <= MAX_COUNT else None for count in given]
@@ -280,10 +291,10 @@ def usage_of(completion: Completion, notes: list[str]) -> list[int | None]:
 
 # ---------------------------------------------------------------- token probabilities
 def top_of(raw: msgspec.Raw, text: str, notes: list[str]) -> tuple[tuple[str, float], ...]:
-    """(token, log-probability) at the first token of the answer proper; empty where there are none
-    to be used.
+    """Return (token, log-probability) of each alternative to the first token of the reply proper.
 
-    Reasoning, leading white space and everything up to a ``[RESULT]`` mark are passed over.
+    Reasoning, leading white space and everything up to a ``[RESULT]`` mark are skipped. Empty if
+    the server gives none, or none that can be used.
     """
     if raw == ABSENT:
         return ()
@@ -293,8 +304,9 @@ def top_of(raw: msgspec.Raw, text: str, notes: list[str]) -> tuple[tuple[str, fl
             return ()
         entry = content[first_answer_token([token.token for token in content], text)]
         listed = ALTERNATIVES.decode(entry.top_logprobs) or []
+        # A logarithm of a probability is at most 0; servers round it.
         if any(not math.isfinite(token.logprob) or token.logprob > 1e-6 for token in listed):
-            raise ValueError("no logarithm of a probability")
+            raise ValueError("not the logarithm of a probability")
     except UNREADABLE:
         notes.append(NO_LOGPROBS)
         return ()
@@ -302,21 +314,26 @@ def top_of(raw: msgspec.Raw, text: str, notes: list[str]) -> tuple[tuple[str, fl
 
 
 def first_answer_token(tokens: Sequence[str], text: str) -> int:
-    """Index of the first token of the answer proper.
+    """Return the index of the first token of the reply proper.
 
-    Tokens cover the reasoning too, which ``text`` may or may not hold; both agree at the end, so it
-    is searched for from there.
+    The tokens include the reasoning, which ``text`` may or may not include. Both agree at the end,
+    so the reply is searched for from there.
     """
     if len(tokens) == 1:
         return 0
     answer = text.rpartition("</think>")[2].rpartition("[RESULT]")[2].strip()
     start = "".join(tokens).rfind(answer) if answer else -1
     if start < 0:
-        # Characters split over tokens do not join up again: go by the end of the reasoning.
-        after = max(
-            (index + 1 for index, token in enumerate(tokens) if "</think>" in token), default=0
-        )
-        return next((index for index in range(after, len(tokens)) if tokens[index].strip()), 0)
+        # A character that is split over tokens cannot be joined from their texts. Take the first
+        # token with text after the reasoning.
+        after = 0
+        for index, token in enumerate(tokens):
+            if "</think>" in token:
+                after = index + 1
+        for index in range(after, len(tokens)):
+            if tokens[index].strip():
+                return index
+        return 0
     end = 0
     for index, token in enumerate(tokens):
         end += len(token)

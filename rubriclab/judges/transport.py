@@ -1,9 +1,10 @@
-"""Send one request and read its whole answer, within bounds of bytes, time and address.
+"""Send one request and read its whole response, within limits of bytes, time and address.
 
-Nothing is followed, unpacked or asked twice.
+A server may be slow, broken or hostile, and its address may come from a study file that a stranger
+wrote. So redirects are not followed (a key would travel with them), nothing is decompressed (a few
+bytes can become gigabytes), and nothing is sent twice (a call costs money).
 
-``Transport`` is what the openai client sends its requests through; ``fetch`` gets the pages beside
-the protocol.
+The openai client sends its requests through ``Transport``. ``fetch`` gets other pages of a server.
 """
 
 import asyncio
@@ -25,30 +26,38 @@ from rubriclab.judges.served import InwardAddress, in_figures, refuse_inward
 from rubriclab.model.text import LabError, shorten
 
 MAX_REPLY_BYTES = 16 * 2**20
-"""Bytes of one answer. Twenty alternatives at each of 7,000 tokens of reasoning are some 15 MB; a
-plain answer 1 kB.
-"""
+"""Limit of one response. 7,000 tokens of reasoning with 20 alternatives each take about 15 MB; a
+plain reply takes 1 kB."""
 MAX_ERROR_BYTES = 2**16
+"""How much of an error page is read; its first words say what is wrong."""
 FREE_BYTES = 2**16
-"""What every answer may hold while it is read; beyond that only LARGE_AT_ONCE do so at a time."""
+"""Every response may hold this much memory while it is read. Hundreds of calls are read at once, so
+only LARGE_AT_ONCE of them may hold more."""
 LARGE_AT_ONCE = 2
 CONNECT_SECONDS = 10.0
+"""How long a connection may take; a server that is up accepts within a second."""
 KEEPALIVE_SECONDS = 4.0
-"""Below the 5 s after which uvicorn, and so vLLM, closes an idle connection."""
+"""How long idle connections are kept: less than the 5 s after which uvicorn, and so vLLM, closes
+them. A request sent into a closing connection is lost."""
+DNS_SECONDS = 300
+"""How long a resolved address is kept, so that a run does not ask the name server for each call."""
 MAX_CA_BYTES = 4 * 2**20
+"""Limit of a certificate file; the bundle of a whole system has a quarter of a megabyte."""
 SENT = (b"authorization", b"content-type", b"x-rubriclab-call")
-"""Headers that leave this machine; what the openai client reads from the environment (organization,
-project) is not.
-"""
+"""Headers that leave this machine. What the openai client adds, for example the organization and
+project that it reads from the environment, is not sent."""
 
 
 class Transport(httpx2.AsyncBaseTransport):
-    """Sends through aiohttp and reads the whole answer within the bounds; make it inside the event
-    loop.
+    """Send requests through aiohttp and read each response whole, within the limits.
 
-    ``timeout``: seconds of a call as a whole, from the connection to the last byte. ``inward``:
-    whether addresses of this machine and its network may be asked. Raises Fault for whatever is no
-    answer of status 200 to 299: the openai client passes it on.
+    Make it inside the event loop. Raises Fault unless the status is 200 to 299; the openai client
+    passes the Fault on.
+
+    timeout: seconds for a whole call, from connecting to the last byte.
+    ca_file: certificates to trust besides the system's.
+    secrets: keys that are masked in every error message.
+    inward: whether addresses of this machine and its network may be asked.
     """
 
     def __init__(
@@ -59,28 +68,34 @@ class Transport(httpx2.AsyncBaseTransport):
         secrets: tuple[str, ...] = (),
         inward: bool = True,
     ) -> None:
-        self.timeout, self.secrets, self._inward = timeout, secrets, inward
-        self._proxy = cache(proxy_of)  # looked up once a host instead of at every request
+        self.timeout = timeout
+        self.secrets = secrets
+        self._inward = inward
+        # The proxy is looked up once per host instead of for every request.
+        self._proxy = cache(proxy_of)
         self._room = asyncio.Semaphore(LARGE_AT_ONCE)
         self._session = aiohttp.ClientSession(
             connector=Connector(
                 inward,
                 keepalive_timeout=KEEPALIVE_SECONDS,
-                limit=0,
-                ttl_dns_cache=300,
+                limit=0,  # the runner limits how many calls are in flight
+                ttl_dns_cache=DNS_SECONDS,
                 ssl=trust(ca_file),
             ),
+            # The call as a whole has a clock of its own, because that clock is stopped at times.
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, timeout)),
             headers={
                 "Accept": "application/json",
                 "Accept-Encoding": "identity",
                 "User-Agent": "rubriclab",
             },
+            # A cookie would tie calls together that have to be independent.
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send one request and return its response, read to the end. Raises Fault."""
         url = str(request.url)
         headers = {
             name.decode(): value.decode()
@@ -91,10 +106,10 @@ class Transport(httpx2.AsyncBaseTransport):
         clock = asyncio.timeout(self.timeout)
         proxy = self._proxy(request.url.scheme, request.url.host)
         try:
-            if (
-                proxy and not self._inward
-            ):  # what the proxy connects to nobody here resolves, but figures can be read
-                refuse_inward(request.url.host, filter(in_figures, [request.url.host]))
+            # Behind a proxy the proxy resolves the host's name, so ``Connector`` never sees the
+            # address. A host that is itself an address can still be refused here.
+            if proxy and not self._inward and in_figures(request.url.host):
+                refuse_inward(request.url.host, [request.url.host])
             async with (
                 clock,
                 self._session.request(
@@ -108,13 +123,13 @@ class Transport(httpx2.AsyncBaseTransport):
             ):
                 answering = True
                 good = 200 <= response.status < 300
-                body = await self._body(
-                    response, clock, MAX_REPLY_BYTES if good else MAX_ERROR_BYTES, cut=not good
-                )
+                limit = MAX_REPLY_BYTES if good else MAX_ERROR_BYTES
+                body = await self._body(response, clock, limit, cut=not good)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             if not clock.expired():
                 raise from_exception(error, self.secrets) from error
             late = f"within {self.timeout:g} s"
+            # A server that has begun to answer needs a longer timeout; a silent one may be down.
             if answering:
                 raise Fault("slow", f"The answer had begun but was not complete {late}") from error
             raise Fault("timeout", f"No answer from {host_of(url)} {late}") from error
@@ -127,23 +142,24 @@ class Transport(httpx2.AsyncBaseTransport):
     async def _body(
         self, response: aiohttp.ClientResponse, clock: asyncio.Timeout, limit: int, *, cut: bool
     ) -> bytes:
-        """At most ``limit`` bytes of the answer; with ``cut`` the rest is left unread, else it is a
-        fault.
+        """Return the response's body. Raises Fault if it is longer than ``limit`` bytes.
+
+        With ``cut`` a longer body is no fault: its first ``limit`` bytes are returned.
         """
+        # We asked for “identity”. Whatever else comes would have to be decompressed.
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
             response.close()
             raise Fault(
                 "bad_json", f"The answer's content encoding “{encoding[:40]}” was not asked for"
             )
+        # aiohttp reads no more than the announced length, unless the body comes in chunks.
         length = response.content_length
-        if (
-            length is not None
-            and length <= FREE_BYTES
-            and "Transfer-Encoding" not in response.headers
-        ):
+        is_short = length is not None and length <= FREE_BYTES
+        if is_short and "Transfer-Encoding" not in response.headers:
             return await response.content.read()
-        body, held = bytearray(), False
+        body = bytearray()
+        held = False
         try:
             async for chunk in response.content.iter_any():
                 body += chunk
@@ -153,32 +169,40 @@ class Transport(httpx2.AsyncBaseTransport):
                         return bytes(body[:limit])
                     raise Fault(
                         "too_large",
-                        f"The answer is larger than {limit / 2**20:g} MB, the most that is read",
+                        f"The answer is too large; the limit is {limit / 2**20:g} MB",
                     )
                 if not held and len(body) > FREE_BYTES:
-                    # A queue of ours is no fault of the server: the call's clock stands still
-                    # meanwhile.
-                    ends, began = clock.when() or 0.0, asyncio.get_running_loop().time()
-                    clock.reschedule(None)
-                    await self._room.acquire()
+                    await self._wait_for_room(clock)
                     held = True
-                    clock.reschedule(ends + asyncio.get_running_loop().time() - began)
             return bytes(body)
         finally:
             if held:
                 self._room.release()
 
+    async def _wait_for_room(self, clock: asyncio.Timeout) -> None:
+        """Wait until a large response may be read, with the call's clock stopped.
+
+        The server is not to blame for our own queue.
+        """
+        loop = asyncio.get_running_loop()
+        ends = clock.when() or 0.0
+        began = loop.time()
+        clock.reschedule(None)
+        await self._room.acquire()
+        clock.reschedule(ends + loop.time() - began)
+
     async def aclose(self) -> None:
+        """Close all connections."""
         await self._session.close()
 
 
 class Connector(aiohttp.TCPConnector):
-    """Connects to inward addresses only where it may, and drops an idle connection that has bytes
-    nobody asked for.
+    """Refuse inward addresses if asked to, and drop idle connections with unexpected bytes.
 
-    A server that delivers an answer twice would otherwise have the second copy taken for the answer
-    to the next call. An address is looked at as it was resolved for this connection (a proxy's,
-    where there is one), so a name that resolves inwards only the second time is refused too.
+    A server that sends a response twice would otherwise have its second copy taken for the response
+    to the next call. Addresses are checked as they were resolved for this very connection (that of
+    the proxy, if there is one). So a name that resolves to an inner address only the second time,
+    after a first look found it harmless, is refused too.
     """
 
     def __init__(self, inward: bool, **options: Any) -> None:
@@ -203,8 +227,8 @@ def proxy_of(scheme: str, host: str) -> str | None:
     """Return the environment's proxy for a host; None for this machine and where there is none.
 
     HTTPS_PROXY or HTTP_PROXY goes before ALL_PROXY. Raises Fault for one that does not speak HTTP,
-    such as SOCKS: to speak HTTP to it would fail oddly, and to go without it might send a key on a
-    way that was not meant.
+    for example SOCKS: speaking HTTP to it would fail with an odd message, and going around it might
+    send a key over a network that the user did not choose.
     """
     if host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host):
         return None
@@ -212,11 +236,11 @@ def proxy_of(scheme: str, host: str) -> str | None:
     proxy = known.get(scheme) or known.get("all")
     if not proxy:
         return None
-    if "://" not in proxy:  # as curl reads it
+    if "://" not in proxy:  # curl reads such an entry as HTTP too
         proxy = f"http://{proxy}"
     if not proxy.lower().startswith(("http://", "https://")):
         kind, _, rest = proxy.partition("://")
-        where = rest.rpartition("@")[2]  # a user and a password may stand before
+        where = rest.rpartition("@")[2]  # a user and a password may come before it
         raise Fault("proxy", f"The proxy of this machine is a {kind} proxy ({where})")
     return proxy
 
@@ -224,7 +248,7 @@ def proxy_of(scheme: str, host: str) -> str | None:
 async def fetch(
     url: str, *, key: str | None = None, timeout: float = 5.0, inward: bool = True
 ) -> bytes:
-    """The body of a GET within ``timeout`` seconds in all. Raises Fault."""
+    """Return the body of a page, got within ``timeout`` seconds in all. Raises Fault."""
     transport = Transport(timeout=timeout, secrets=(key,) if key else (), inward=inward)
     try:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -236,29 +260,29 @@ async def fetch(
 
 # ---------------------------------------------------------------- what an exception means
 def host_of(url: str) -> str:
-    """Host and port, for messages."""
+    """Return host and port of a URL, for messages, without a user or a password."""
     return mask(urlsplit(url).netloc)
 
 
 def from_exception(error: BaseException, secrets: Iterable[str] = ()) -> Fault:
-    """The fault behind an exception of aiohttp."""
+    """Return the fault behind an exception of aiohttp."""
     text = str(error) or type(error).__name__
-    if isinstance(inward := getattr(error, "os_error", error), InwardAddress):
-        return Fault("inward", str(inward))
-    if refusal := tls_refusal(error):
+    cause = getattr(error, "os_error", error)
+    if isinstance(cause, InwardAddress):
+        return Fault("inward", str(cause))
+    refusal = tls_refusal(error)
+    if refusal:
         return Fault("certificate", refusal, secrets)
     if isinstance(error, aiohttp.ClientConnectorError):
-        reason = (error.os_error.strerror or str(error.os_error)).partition(" (")[
-            0
-        ]  # asyncio adds the address
+        reason = error.os_error.strerror or str(error.os_error)
+        reason = reason.partition(" (")[0]  # asyncio adds the address, which we name ourselves
         return Fault(
             "connect", f"Could not connect to {error.host}:{error.port} ({reason})", secrets
         )
-    if isinstance(
-        error, aiohttp.InvalidURL
-    ):  # 127.1 and other ways of writing an address that only sockets know
-        return Fault("not_found", f"This is no address that can be asked: {text}", secrets)
-    if isinstance(error, TimeoutError):  # the connection's; a call's own clock is another
+    # For example 127.1 and other spellings of an address that only sockets understand.
+    if isinstance(error, aiohttp.InvalidURL):
+        return Fault("not_found", f"This address cannot be asked: {text}", secrets)
+    if isinstance(error, TimeoutError):  # while connecting; the call's own clock is another one
         return Fault("connect", f"No connection: {text}", secrets)
     if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
         return Fault(
@@ -270,23 +294,23 @@ def from_exception(error: BaseException, secrets: Iterable[str] = ()) -> Fault:
 
 
 def tls_refusal(error: BaseException) -> str:
-    """Why TLS will not come about however often it is tried; empty where that is not the fault."""
+    """Say why TLS fails however often it is tried; empty if something else went wrong."""
     cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None)
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"The server's certificate is not trusted: {cause.verify_message or cause}"
+    # These mean that a connection broke, and the next one may hold.
     passing = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     if not isinstance(cause, ssl.SSLError) or isinstance(cause, passing):
         return ""
-    return (
-        f"No TLS at this https:// address: {(cause.reason or str(cause)).replace('_', ' ').lower()}"
-    )
+    reason = (cause.reason or str(cause)).replace("_", " ").lower()
+    return f"No TLS at this https:// address: {reason}"
 
 
 def trust(ca_file: str | None) -> ssl.SSLContext | bool:
-    """What certificates are checked against: the system's authorities, and those of the file if
-    there is one.
+    """Return what certificates are checked against: the system's authorities and the file's.
 
-    Raises LabError naming the file where it is missing, no regular file, or holds no certificate.
+    Raises LabError if the file is missing, is not a regular file, or holds no certificate. (A pipe
+    or a device would be read for ever.)
     """
     if not ca_file:
         return True
@@ -298,8 +322,7 @@ def trust(ca_file: str | None) -> ssl.SSLContext | bool:
         context.load_verify_locations(cafile=str(path))
     except (OSError, ValueError) as error:
         raise LabError(
-            f"The ca_file “{shorten(ca_file)}” holds no certificate that can be read ({error}). "
-            f"Give the path of a PEM "
-            "file with the certificate of the server or of its authority."
+            f"The ca_file “{shorten(ca_file)}” contains no readable certificate ({error}). Give "
+            f"the path of a PEM file with the certificate of the server or of its authority."
         ) from error
     return context

@@ -16,7 +16,10 @@ from rubriclab.measures.advice import advice_of
 from rubriclab.model.judgment import RULES
 from rubriclab.model.text import digest
 from tests.apply.kit import CRITERIA, Planted, item, serving, written
+from tests.judges.kinds_kit import http_kind
 from tests.servers import DecisionServer, running
+
+__all__ = ["http_kind"]
 
 ITEMS = 40
 Served = tuple[Run, Planted, str]
@@ -357,3 +360,16 @@ def test_a_card_without_a_version_of_rules_is_one_of_older_rules(served: Served)
     older = {key: value for key, value in body.items() if key not in ("rules", "sha256")}
     with pytest.raises(rl.LabError, match=r"made under rules 1; .*Export it again"):
         rl.Judge(older | {"sha256": digest(older)})
+
+
+@pytest.mark.usefixtures("http_kind")
+def test_client_is_refused_for_a_judge_that_only_its_package_can_ask(served: Served) -> None:
+    run, judge, address = served
+    card = run.card("one order")
+    card["study"]["judges"] = [{"name": "http", "kind": "http"}]
+    body = {key: value for key, value in card.items() if key != "sha256"}
+    asked = len(judge.bodies)
+    for client in (None, openai.OpenAI(base_url=address, api_key="x")):
+        with pytest.raises(rl.LabError, match=r"“http”, which the package http-judge 1\.0 asks"):
+            rl.Judge(body | {"sha256": digest(body)}, client)
+    assert len(judge.bodies) == asked

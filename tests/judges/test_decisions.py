@@ -142,7 +142,7 @@ def test_probabilities_are_the_answer_by_position(form: str, question: str) -> N
             {"probabilities": [{"value": [], "probability": 1}, 7]},
             "has the option “[]”, which was not shown",
         ),
-        ({"error": "no"}, 'Of this question the server says: "no"'),
+        ({"error": "no"}, 'The server reports an error for this question: "no"'),
         (None, "The server left a question without an answer"),
     ],
 )
