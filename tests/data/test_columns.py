@@ -18,18 +18,15 @@ def rubric(name: str = "Help") -> Rubric:
     return Rubric(name, (Criterion(name, FIVE),))
 
 
+RATINGS = ("12345", "45123", "23451", "51234", "34512", "12345")
+"""Ratings of six answers, a row per answer and a digit per column; each column has 1 to 5."""
+
+
 def rated(*columns: str) -> Table:
-    """Six answers; the k-th column of ratings has (answer + k) mod 5 + 1, so all are from 1 to
-    5.
-    """
+    """Return a table of six answers with the first columns of RATINGS."""
     rows = [
-        ",".join(
-            [
-                f"An answer number {k} of some length",
-                *(str((3 * k + j) % 5 + 1) for j in range(len(columns))),
-            ]
-        )
-        for k in range(6)
+        ",".join([f"An answer number {k} of some length", *ratings[: len(columns)]])
+        for k, ratings in enumerate(RATINGS)
     ]
     return delimited("\n".join([f"response,{','.join(columns)}", *rows]).encode(), "x.csv")
 
