@@ -1,7 +1,7 @@
-"""Find every verdict that a judge's own words give, in all forms.
+"""Find every verdict in a judge's own words, in all forms.
 
-Each function looks for one kind of form and yields what it gives: a label, or an objection. Which
-of them counts is decided in ``study/reading.py``.
+Each function looks for one kind of form, and yields labels and objections. ``study/reading.py``
+decides which of them count.
 """
 
 import re
@@ -43,8 +43,9 @@ from rubriclab.study.labels import fold
 
 
 def in_words(text: str, form: Grammar, *, opens: bool) -> Iterator[Verdict]:
-    """Yield every verdict that a form gives in a plain text; ``opens``: a reply may begin with
-    the label and its reasons.
+    """Yield every verdict in a plain text.
+
+    ``opens``: whether the reply may begin with the label, followed by reasons.
     """
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     if not lines:
@@ -81,9 +82,7 @@ _ASPECT = re.compile(any_of(WORDS["aspect"]), re.I)
 
 
 def _ticked(text: str, form: Grammar) -> Iterator[Verdict]:
-    """Yield the one option that is ticked beside others that are not, and stars of which so
-    many are filled.
-    """
+    """Yield the one option with a tick among others without, and the number of filled stars."""
     if _UNTICKED.search(text):
         for tick in re.finditer(r"(?:\[\s?[xX✓✔]\s?\]|\(\s?[xX]\s?\)|[☑☒✅])\s*(\S{1,40})", text):
             verdict = form.verdict(form.alone.match(tick[1].strip(DRESS)), "tick", tick[0])
@@ -98,7 +97,7 @@ def _ticked(text: str, form: Grammar) -> Iterator[Verdict]:
 
 
 def _alone(lines: Sequence[str], form: Grammar, end: int) -> Iterator[Verdict]:
-    """Yield a value that is the whole first or last line; lines of different values object."""
+    """Yield a value that is the whole first or last line, or an objection if lines differ."""
     bare = {form.index(line.strip(DRESS + "-•.!。,;:")) for line in lines if len(line) <= SHORT}
     if any(_UNTICKED.search(line) for line in lines):
         return  # options to tick
@@ -114,7 +113,7 @@ def _alone(lines: Sequence[str], form: Grammar, end: int) -> Iterator[Verdict]:
 
 
 def _one_row(lines: Sequence[str], form: Grammar, end: int) -> Iterator[Verdict]:
-    """Yield the cell of a table of one row under its one head that is a word for a score."""
+    """Yield the score in a table of one row, if one of its heads is a word for a score."""
     ruled = [line for line in lines if "|" in line and re.search(r"[^\s|]", line)]
     if len(ruled) != 3 or re.search(r"[^\s|:-]", ruled[1]):
         return  # a head, the rule below it and one row: else the first row is no head
@@ -127,14 +126,12 @@ def _one_row(lines: Sequence[str], form: Grammar, end: int) -> Iterator[Verdict]
 
 
 def column_head(cell: str) -> str:
-    """What a head of a table says, without its scale: "Score (1-5)" is "score"."""
+    """Return the head of a table column without its scale: "Score (1-5)" becomes "score"."""
     return re.sub(r"\s*[(\[][\d\s/–-]*(?:out of \d+)?[)\]]$", "", fold(cell))
 
 
 def _belongs_above(line: str, form: Grammar) -> bool:
-    """Whether a line says what the value below it is, and that it is no verdict: "Errors
-    found:", "## Weight".
-    """
+    """Return whether a line says that the value below is not a verdict: "Errors found:"."""
     heading = line.startswith("#") or line.rstrip(" *").endswith((":", "："))
     if not heading:
         return False
@@ -146,9 +143,7 @@ def _belongs_above(line: str, form: Grammar) -> bool:
 
 
 def _entries(text: str, form: Grammar) -> Iterator[Verdict]:
-    """Yield "Score: 4" and its like, at the beginning of a line or a sentence, or behind a
-    colon.
-    """
+    """Yield "Score: 4" and similar, at the beginning of a line or sentence, or after a colon."""
     nouns = [match.start() for match in form.noun.finditer(text)]
     values = [match.start() for match in form.mention.finditer(text)]
     if not nouns or not values:
@@ -182,14 +177,12 @@ def _entries(text: str, form: Grammar) -> Iterator[Verdict]:
 
 
 def _whole(match: re.Match[str], pattern: re.Pattern[str], text: str) -> re.Match[str]:
-    """Return the match again without the bound behind it, which could have cut a number."""
+    """Return the match without its upper bound, which could have cut a number."""
     return pattern.match(text, match.start()) or match
 
 
 def _is_quoted(text: str, start: int, verdict: Verdict) -> bool:
-    """Whether what stands before a form says that its verdict is somebody else's, an example,
-    or none.
-    """
+    """Return whether the words before a form make it an example, or not the judge's own verdict."""
     before = text[max(0, start - SPAN) : start]
     if before.endswith(", ") or before.endswith("> "):
         clause = re.split(r"[.;!?\n。！？]", before)[-1]
@@ -208,7 +201,7 @@ def _is_quoted(text: str, start: int, verdict: Verdict) -> bool:
 
 
 def echoed(before: str) -> bool:
-    """Whether the words before a form ask for it or call it an example: the prompt's own words."""
+    """Return whether the words before a form ask for it or call it an example, like a prompt."""
     near = before[-SPAN:]
     body = re.sub(r"\s*(?:`{3,}\s*\w*\s*)?[`\"'“‘]?\Z", "", near)
     line = body.rpartition("\n")[2]
@@ -220,9 +213,7 @@ def echoed(before: str) -> bool:
 
 
 def _opening(lines: Sequence[str], form: Grammar) -> Verdict | None:
-    """Return the verdict of a reply that begins with it: "4. Because ...", and not the first
-    entry of a list.
-    """
+    """Return the verdict with which a reply begins ("4. Because ..."), but no entry of a list."""
     line = lines[0]
     match = form.opening.match(line)
     if match is None:
@@ -248,9 +239,7 @@ def _opening(lines: Sequence[str], form: Grammar) -> Verdict | None:
 
 
 def _sentences(text: str, form: Grammar) -> Iterator[Verdict]:
-    """Yield what somebody gives in a sentence without a word of doubt, condition or another
-    person around the form.
-    """
+    """Yield verdicts in sentences without a word of doubt, a condition or another person."""
     tried, end = 0, 0
     for sentence in SENTENCE_END.split(text):
         end = text.find(sentence, end) + len(sentence)
@@ -287,9 +276,7 @@ _COUNTED = re.compile(r"\s+(?!(?:or|to|and|out|bis|oder|ou|bis)\b)[^\W\d]{3,}")
 
 
 def in_brackets(text: str, form: Grammar) -> Iterator[Verdict]:
-    """Yield [[A]] and [[A>B]] with nothing but an end behind, and a last line A > B: the first
-    of a chain is the best.
-    """
+    """Yield [[A]] and [[A>B]] at the end of a phrase, and a last line A > B (its best is A)."""
     yield from _ranking(text, form)
     start = 0
     for line in text.split("\n"):
@@ -315,7 +302,7 @@ def in_brackets(text: str, form: Grammar) -> Iterator[Verdict]:
 
 
 def _ranking(text: str, form: Grammar) -> Iterator[Verdict]:
-    """Yield the first of a numbered list of nothing but different candidates."""
+    """Yield the first entry of a numbered list that contains only different candidates."""
     listed = [_RANKED.fullmatch(line) for line in text.split("\n")]
     ranks = [(int(match[1]), form.index(match[2])) for match in listed if match]
     numbers, indices = [rank for rank, _ in ranks], [index for _, index in ranks]
@@ -336,9 +323,7 @@ _CHAIN = re.compile(rf"{CANDIDATE}[A-Za-z](?:\s*[<>=]+\s*{CANDIDATE}[A-Za-z])+")
 
 
 def best_of(words: str, form: Grammar) -> int | None:
-    """Return the label that a chain such as "A > C > B" puts first, a tie for "A = B"; None for
-    what is no such chain.
-    """
+    """Return the index of the best in a chain like "A > C > B", a tie for "A = B", or None."""
     two = form.folded[:-1] == ["a", "b"] and form.folded[-1] != "c"
     if form.tie and two and words.strip() == "C":
         return 2  # the usual prompt's mark of a tie between A and B

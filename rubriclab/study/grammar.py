@@ -1,10 +1,9 @@
-"""Say which words give a verdict: compile the forms of ``forms.toml`` for one set of labels.
+"""Compile the forms of ``forms.toml``, in which judges give a verdict, for one set of labels.
 
-Looking for numbers and leaving out the bad ones never ends: there is always another number that is
-no score. So it is the other way round. The forms list what may stand before, inside and behind a
-verdict: "the maximum score is 5" is not read because *maximum* is no word that may stand before
-*score*. A form whose value is no single label (3 or 4, 4 out of 10) is an objection to the whole
-reply.
+Finding numbers and excluding the wrong ones would never end, because there is always another number
+that is not a score. So the forms list the words that may come before, inside and after a verdict:
+"the maximum score is 5" is unparsed because *maximum* may not come before *score*. A form whose
+value is not a single label (3 or 4, 4 out of 10) is an objection to the whole reply.
 """
 
 import re
@@ -22,19 +21,19 @@ Kind = Literal["score", "choice"]
 
 WORDS, KEYS, MARKS, PATTERNS = FORMS["words"], FORMS["json"], FORMS["marks"], FORMS["patterns"]
 SHORT = 40
-"""Characters of a reply whose reading is remembered: most replies of a study are the same few."""
+"""Characters of a reply whose reading is cached: most replies of a study are the same few."""
 SPAN = 240
-"""Characters from the beginning of a form to its value, at most."""
+"""The most characters from the beginning of a form to its value."""
 MOST_PLACES = 400
-"""Places at which a form may begin, and sentences with a value: a reply with more has no
-reading.
-"""
+"""Places where a form may begin, and sentences with a value. A reply with more is unparsed."""
 MOST_MARKS = 60
-"""Brackets that are looked at: a reply with more has no reading."""
-MOST_OBJECTS, MOST_REPAIRED = 50, 20_000
-"""JSON objects that are looked at, and characters of those that are no strict JSON."""
+"""Brackets that are parsed. A reply with more is unparsed."""
+MOST_OBJECTS = 50
+"""JSON objects that are parsed."""
+MOST_REPAIRED = 20_000
+"""Characters of an object that is not strict JSON, which is slower to parse."""
 DRESS = " \t\"'“”‘’«»()[]{}|*_~#"
-"""What may surround a value that stands alone."""
+"""Characters that may surround a value on a line of its own."""
 
 NO_FORM = "no verdict in a form that is known"
 TWO = "two verdicts that differ"
@@ -50,9 +49,12 @@ LONG = f"no verdict in its last {READ:,} characters"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One form in a reply. ``index``: of a label, None for what is no single one, ``why`` says
-    then; ``final``: it calls itself final; ``revised``: it replaces an earlier one; ``end``:
-    where its value ends in the text.
+    """What one form in a reply gives: a label, or an objection.
+
+    index: of the label; None for an objection, which ``why`` explains.
+    words, form: the words that give it, and the name of their form.
+    final, revised: whether the judge calls it final, or a replacement of an earlier verdict.
+    end: where its value ends in the text.
     """
 
     index: int | None
@@ -65,8 +67,9 @@ class Verdict:
 
 
 def any_of(words: Sequence[str]) -> str:
-    """Return a pattern for one of ``words``, the longest first; as whole words, but in scripts
-    without blanks.
+    """Return a pattern for one of ``words``, the longest first.
+
+    It matches whole words, except in scripts that put no blanks between words.
     """
 
     def whole(word: str) -> str:
@@ -80,13 +83,14 @@ def any_of(words: Sequence[str]) -> str:
 
 
 def _has_blanks(letter: str) -> bool:
-    """Whether a letter is of a script that puts blanks between words."""
+    """Return whether the script of a letter puts blanks between words."""
     return letter.isalpha() and ord(letter) < 0x2E80
 
 
 def spelled(words: str) -> str:
-    """Return a pattern for a label or a name, however it is spaced; a sign must not run on into
-    itself.
+    """Return a pattern for a label or a name with any spacing.
+
+    A symbol may not be followed by itself: the label + is not in ++.
     """
     body = r"[\s_-]*".join(map(re.escape, words.split()))
     if words[-1].isalnum():
@@ -95,11 +99,9 @@ def spelled(words: str) -> str:
 
 
 NUMERAL = r"(?<![一二三四五六七八九十百])[一二三四五六七八九十](?=\s*[分星点](?!钟))"
-"""A number in Chinese signs, only before a unit: 一般 is no 1."""
+"""A number in Chinese characters, only before a unit: 一般 does not mean 1."""
 NO_BLANKS = r"\u2e80-\u9fff\uac00-\ud7af"
-"""Letters of scripts without blanks between words, where a value may stand beside any other
-letter.
-"""
+"""Letters of scripts without blanks between words, where any letter may be next to a value."""
 OPEN = r"[\s\"'“‘«(\[{|【「]{0,6}"
 SHUT = r"[\s\"'”’»)\]}|]{0,6}"
 UNIT = rf"(?:\s*-?{any_of(WORDS['unit'])})?"
@@ -161,7 +163,7 @@ PLACEHOLDER = re.compile(
     r"|(?:insert|write)\s.*)\s*",
     re.I,
 )
-"""What stands in an example for the judge's words."""
+"""Placeholders of the judge's words in an example."""
 OWN = re.compile(any_of(["here is", "here's", "here are", "below is", "hier ist", "voici"]), re.I)
 DECIDES = (*WORDS["best"], "wins", "とします")
 """Words that a choice ends in: "Assistant A is better" needs no end of a line behind it."""
@@ -182,9 +184,7 @@ OUT_OF = re.compile(
 
 
 def _scan(words: Sequence[str], more: str = "", *, numeric: bool = False) -> Any:
-    """Return a scan by RE2, linear in any text, for words anywhere in it, and for values that
-    look like those.
-    """
+    """Return an RE2 pattern, linear in any text, for words and for values that look like labels."""
     parts = [re2.escape(word) for word in words]
     if numeric:
         parts = [
@@ -202,7 +202,7 @@ def _scan(words: Sequence[str], more: str = "", *, numeric: bool = False) -> Any
 
 
 def number_of(words: str) -> int:
-    """Return the number that digits or a word are."""
+    """Return the number that digits or a word mean."""
     word = words.casefold()
     if word in WORDS["numerals"]:
         return int(WORDS["numerals"].index(word)) + 1
@@ -220,11 +220,10 @@ A_CANDIDATE = re.compile(any_of(WORDS["candidate"]), re.I)
 
 
 class Grammar:
-    """The forms, filled with one set of labels. ``nouns``: what a verdict is called besides the
-    usual words.
+    """The forms, compiled for one set of labels.
 
-    ``tie``: the last label stands for a tie. Compiling one takes some 30 ms: ``grammar`` keeps
-    them.
+    nouns: further words for a verdict. tie: the last label means a tie.
+    Compiling takes about 30 ms, so ``grammar`` caches them.
     """
 
     def __init__(
@@ -279,7 +278,7 @@ class Grammar:
         self.tags = re.compile(rf"(?i)<({tags})(?:\s[^<>]{{0,80}})?>\s*([^<>]{{1,60}}?)\s*</\1\s*>")
 
     def _parts(self, nouns: tuple[str, ...]) -> dict[str, str]:
-        """What stands for each ‹word› of a pattern."""
+        """Return the pattern of each ‹name› in a form."""
         known = [spelled(label) for label in sorted(self.folded, key=len, reverse=True)]
         if self.tie:
             known.append(any_of(WORDS["tie"]))
@@ -340,8 +339,9 @@ class Grammar:
         return parts
 
     def index(self, words: str) -> int | None:
-        """Return the label that ``words`` are: whole numbers also as 3.0, 03 or three; None for
-        none.
+        """Return the index of the label that ``words`` mean, None if they are not a label.
+
+        A whole number may also be written 3.0, 03 or three.
         """
         key = " ".join(fold(words).split())
         if self.numeric:
@@ -357,16 +357,16 @@ class Grammar:
             )
         if self.tie and key in WORDS["tie"]:
             return len(self.labels) - 1
-        if self.folded.count(key) > 1:  # labels that only their case tells apart
+        if self.folded.count(key) > 1:  # labels that differ only in their case
             written = words.strip()
             return self.labels.index(written) if written in self.labels else None
         return self.folded.index(key) if key in self.folded else None
 
     def objection(self, match: re.Match[str], *, strict: bool = False) -> str:
-        """Say why what follows a value leaves it no single label of this scale; "" where it does.
+        """Say why a value is not a single label of this scale after all, or return "".
 
-        The scale's own top, a unit and brackets that repeat the value may follow, then an end or,
-        not ``strict``, reasons.
+        The top of the scale, a unit and brackets that repeat the value may follow it. Then the line
+        must end, or reasons may follow if it is not ``strict``.
         """
         if match[0].endswith(DECIDES):
             return "" if _DECIDED.match(match.string, match.end()) else NOT_SINGLE
@@ -398,8 +398,9 @@ class Grammar:
         return OTHER_SCALE if re.match(r"\s*(?:/|%|percent)", rest) else NOT_SINGLE
 
     def _objection_of_note(self, note: str, index: int | None) -> str:
-        """Say why the words in a bracket behind a value leave it no single label: (maybe 4),
-        but not (2 slips).
+        """Say why the words in brackets after a value object to it, or return "".
+
+        "(maybe 4)" objects to 5, but "(2 slips)" does not.
         """
         if self.instead.fullmatch(note) or re.match(r"\s*(?:confidence|weight)\b", note, re.I):
             return ""  # (not B)
@@ -439,5 +440,5 @@ class Grammar:
 def grammar(
     labels: tuple[str, ...], kind: Kind = "score", nouns: tuple[str, ...] = (), tie: bool = False
 ) -> Grammar:
-    """Return the grammar of these labels, made once."""
+    """Return the grammar of these labels from the cache."""
     return Grammar(labels, kind, nouns, tie)

@@ -1,8 +1,7 @@
-"""Take the judge's own words out of a reply: without its reasoning, a repeated prompt and the
-marks of templates.
+"""Find the judge's own words in a reply: without reasoning, a repeated prompt and template marks.
 
-A verdict in a judge's reasoning is not its answer, and one inside a repeated prompt belongs to the
-texts that are judged. Everything here is linear in the reply, since a reply is hostile text.
+A verdict in a judge's reasoning is not its answer, and a verdict in a repeated prompt may come from
+the answer that is judged. Replies may be hostile, so everything here takes time linear in a reply.
 """
 
 import html
@@ -24,14 +23,12 @@ LONGEST = 200_000
 READ = 8_000
 """Characters of the judge's own words, from their end, in which forms in words are looked for."""
 CUT_MARK = "…\n"
-"""Stands before a text whose beginning was cut off, so that its first line is not taken for how
-the reply opens.
-"""
+"""Begins a text whose beginning was cut off: its first line is not how the reply opens."""
 FRACTION = "\ue001"
-"""Stands for ½ and its like, which would otherwise become a digit, a slash and a digit."""
+"""Replaces ½ and other fractions, which would otherwise become a digit, a slash and a digit."""
 
 PROMPT_HEADINGS = ("###Task Description:", "###Response to evaluate:", "###Score Rubrics:")
-"""What begins a part of the lab's own prompts (``judge_prompts``)."""
+"""Headings in the lab's own prompts (``judge_prompts``)."""
 PROMPT_ENDINGS = (
     "Answer with the score only:",
     "###Feedback:",
@@ -40,19 +37,20 @@ PROMPT_ENDINGS = (
     "Now judge. Keep to the output format given above.",
     "Your verdict (one letter):",
 )
-"""How the lab's own prompts end: what stands behind one in a reply is the judge's answer."""
+"""How the lab's own prompts end. In a reply, the text after one of them is the judge's answer."""
 TEXT_START, TEXT_END = "<<<START OF", "<<<END OF"
-"""What marks a candidate's text in a comparison. The text itself may hold the same words."""
+"""Marks around a candidate's text in a comparison. The text itself may contain the same words."""
 
 
 class Unread(Exception):
-    """Why a reply has no reading, in a few words for the user; the same words for every reply
-    of that kind.
+    """Why a reply is unparsed, in a few words for the user.
+
+    All replies of one kind have the same words, so that they can be counted.
     """
 
 
 def own_words(text: str) -> str:
-    """Return what the judge says as its answer. Raises Unread where it says nothing."""
+    """Return what the judge says as its answer. Raises Unread if it says nothing."""
     text = _without_turns(_behind_reasoning(text[-LONGEST:]))
     text = _without_prompt(text)
     if not text.strip():
@@ -61,8 +59,9 @@ def own_words(text: str) -> str:
 
 
 def _behind_reasoning(text: str) -> str:
-    """Return what stands behind the last mark that closes reasoning. Raises Unread for
-    reasoning that does not end.
+    """Return the text after the last mark that closes reasoning.
+
+    Raises Unread for reasoning that does not end.
     """
     reasoning = FORMS["reasoning"]
     low = _lower(text)
@@ -79,13 +78,11 @@ def _behind_reasoning(text: str) -> str:
     if opened or reasoning["channel"] in low or bare:
         raise Unread("its reasoning does not end: raise max_tokens")
     closes = [match.end() for match in _block_end().finditer(text)]
-    return text[closes[-1] :] if closes else text  # what was opened before the reply began
+    return text[closes[-1] :] if closes else text  # the reasoning began before the reply
 
 
 def _glued(low: str) -> bool:
-    """Whether a reply that begins with "analysis" is harmony without its marks: "analysisThe
-    user ...".
-    """
+    """Return whether a reply is harmony that lost its marks: "analysisThe user ..."."""
     return low[len("analysis") : len("analysis") + 1] not in (":", ".", "\n", " ", "*")
 
 
@@ -101,13 +98,13 @@ def _block_end() -> re.Pattern[str]:
 
 
 def _lower(text: str) -> str:
-    """``text`` without capitals, sign for sign: a text that would become longer stays as it is."""
+    """Return ``text`` in lower case, or unchanged if that changes its length."""
     low = text.lower()
     return low if len(low) == len(text) else text
 
 
 def _without_turns(text: str) -> str:
-    """Return the judge's first turn: what follows a mark that ends it was made up."""
+    """Return the judge's first turn. The model invented what follows its end."""
     turn = FORMS["turn"]
     for mark in turn["starts"]:
         text = text.replace(mark, "")
@@ -119,11 +116,11 @@ def _without_turns(text: str) -> str:
 
 
 _SPEAKER = re.compile(r"\A\s*(?:assistant|judge)\s*:\s*", re.IGNORECASE)
-"""Who speaks, as some templates begin a turn."""
+"""The name of the speaker, with which some templates begin a turn."""
 
 
 def _without_prompt(text: str) -> str:
-    """Return what stands behind a repeated prompt of the lab's own, else before it."""
+    """Return the text after a repeated prompt of the lab's own, or before it if none follows."""
     ends = [text.rfind(ending) + len(ending) for ending in PROMPT_ENDINGS if ending in text]
     if TEXT_START in text:
         # From the first mark to the last: a candidate's text may hold forged marks.
@@ -141,25 +138,24 @@ def _without_prompt(text: str) -> str:
 
 
 KEYCAP = "\u20e3"
-"""Makes a key of the digit before it, as in 5️⃣."""
+"""Turns the digit before it into a key, for example 5️⃣."""
 _HALVES = re.compile("[\ud800-\udfff]")
-"""Halves of characters, which RE2 does not take."""
+"""Halves of characters, which RE2 does not accept."""
 _FRACTIONS = dict.fromkeys(map(ord, "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"), FRACTION)
 _CONTROLS = dict.fromkeys({*range(32), 127} - {ord("\n"), ord("\t")})
 _TYPOGRAPHY = str.maketrans({"▁": " ", "−": "-", "’": "'", "‐": "-", "‑": "-"})
 _RUNS = re.compile(r"([^\w\s]{1,3}\s?)\1{4,}")
 _EMOJI = re.compile(r"(?m)^[^\x00-\x7f\w\s☐☑☒✅❌“‘«【「]{1,3}\s+(?=[^\W\d])")
-"""Signs that dress the beginning of a line: "🏆 Final score: 5"."""
+"""Symbols that decorate the beginning of a line: "🏆 Final score: 5"."""
 _MARKDOWN = re.compile(r"\\[()\[\]]|==|</?(?:b|i|u|em|strong|mark|p|span|h[1-6])>|<br ?/?>")
 
 
 def plain(text: str, kept: Collection[str] = ()) -> str:
-    """Return the end of ``text`` in plain letters: NFKC, nothing invisible, no Markdown or LaTeX,
-    no long runs.
+    """Return the end of ``text`` in plain letters: NFKC, without Markdown, LaTeX and long runs.
 
-    ``kept``: signs of Markdown that a label itself uses. Words that are struck out are gone;
-    fractions are FRACTION. A text longer than READ loses its beginning, at a blank, and begins
-    with CUT_MARK.
+    ``kept``: characters of Markdown that a label itself uses. Struck-out words are removed, and
+    fractions become FRACTION. A text longer than READ is cut at a blank and begins with
+    CUT_MARK.
     """
     cut = len(text) > READ
     if cut:
@@ -167,7 +163,7 @@ def plain(text: str, kept: Collection[str] = ()) -> str:
     if "&" in text:
         text = html.unescape(text)
     text = visible(text)
-    if len(text) > READ:  # NFKC makes eighteen signs of one
+    if len(text) > READ:  # NFKC can turn one character into eighteen
         text, cut = text[-READ:], True
     text = _RUNS.sub(r"\1\1\1\1", text)
     if "~~" in text:
@@ -190,7 +186,7 @@ def plain(text: str, kept: Collection[str] = ()) -> str:
 
 
 def visible(text: str) -> str:
-    """Return ``text`` in NFKC without what nobody sees; fractions are FRACTION."""
+    """Return ``text`` in NFKC, without invisible characters. Fractions become FRACTION."""
     if text.isascii():
         return text if text.isprintable() else text.translate(_CONTROLS)
     text = _HALVES.sub("\ufffd", text)
@@ -222,10 +218,9 @@ _REFUSAL = re.compile(
 
 
 def looks_refused(text: str) -> bool:
-    """Whether a reply in which no score was found opens by declining ("I'm sorry, but I cannot
-    ...").
+    """Return whether a reply without a score begins by declining ("I'm sorry, but I cannot ...").
 
-    Looks at its first 160 signs, since feedback may quote a refusal.
+    Only its first 160 characters count, because feedback may quote a refusal.
     """
     try:
         said = own_words(text)

@@ -56,27 +56,27 @@ from rubriclab.study.subjects import PROTOCOLS, Prompt, Shape, Subject
 from rubriclab.study.tokens import REASONING_TOKENS, answer_is_begun, answer_tokens
 
 PACKING_QUESTIONS = 150
-"""Questions of each task that are also asked in the other ways of packing. With so many the verdict
-can be No although one answer changed.
+"""Prompts per task that are also asked with the other kinds of packing. With this many, the verdict
+can be No although one score changed.
 """
 KEY_DIGITS = 32
-"""Of a call's key in the store: 128 bits, so that no two calls ever share one."""
+"""Hexadecimal digits of a call's key in the store: 128 bits, so that no two calls share a key."""
 MAX_CONDITIONS = 2_000
-"""More cannot be told apart in a table or a picture, and most likely nobody meant them."""
+"""Conditions of a study. More do not fit a table or a picture, and are most likely a mistake."""
 MAX_REPEAT = 2**15 - 1
 """The store counts repeats in 16 bits."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Every call of a study. ``conditions[c]`` has ``planned[c]`` calls; ``notes`` say what was
-    left out or changed.
+    """Every call of a study. Condition c has ``planned[c]`` calls.
 
-    ``sources``: each data set with its rubric; ``wordings``: the rubrics that the factor of that
-    name has; ``parts``: by data set, then axis, then setting of the factors; ``part_of[c]``: that
-    of condition c; ``asked``: the conditions of a judge (by its name), part and shape with their
-    strategies; ``origins``: data set and row of each item; ``proofs``: of own prompts, that only
-    the order changes.
+    sources: each data set with its rubric. wordings: the rubrics of the factor wording, by name.
+    parts: by data set, then axis, then setting of the factors. part_of: the part of each condition.
+    notes: what was left out or changed.
+    asked: the conditions of a judge (by name), part and shape, with their strategies.
+    origins: data set and row of each item.
+    proofs: that only the order changes in the user's own prompts.
     """
 
     study: Study
@@ -104,9 +104,9 @@ class Plan:
     def calls(
         self, judge: str | None = None, scope: tuple[str, ...] | None = None
     ) -> Iterator[Call]:
-        """All calls, or those of one judge by its name, or of one scope (a data set and axis).
+        """Yield all calls, or those of one judge (by name) or scope (a data set and axis).
 
-        By judge, then by item; never more than one item's at once.
+        They come by judge, then by item. Only one item's calls are in memory at a time.
         """
         for settings in self.study.judges:
             for group in self._groups:
@@ -115,15 +115,15 @@ class Plan:
                         yield from self._subject_calls(settings, asked)
 
     def constraint(self, judge: str) -> Constraint:
-        """How replies to a judge are constrained, as far as any is."""
+        """Return how a judge's replies are constrained, if any of them are."""
         held = (part.constrain for part in self.conditions if part.judge == judge)
         return next((rung for rung in held if rung != "free"), "free")
 
     def items_frame(self) -> pd.DataFrame:
-        """The run's items, one row each, its index the item's code.
+        """Return a table with a row for each item; the index is the item's code.
 
-        ITEM_COLUMNS, ``unit_text`` (a hash of the texts that names the item in other runs) and
-        ``source`` (which of its data set's items it comes from).
+        Its columns are ITEM_COLUMNS, ``unit_text`` (a hash of the texts, which identifies the item
+        in other runs) and ``source`` (the row in its data set).
         """
         rows = []
         for item, (number, source) in zip(self.items, self.origins, strict=True):
@@ -147,9 +147,7 @@ class Plan:
         return pd.DataFrame(rows, columns=[*ITEM_COLUMNS, "unit_text", "source"])
 
     def parse(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
-        """Return what a reply says of each item of its call. It never raises for what a judge
-        wrote.
-        """
+        """Return what a reply says about each item of its call, whatever the judge wrote."""
         own = self.parts[self.part_of[call.condition]].own
         condition = self.conditions[call.condition]
         return outcomes(
@@ -162,36 +160,33 @@ class Plan:
         )
 
     def judgment(self, call: Call, reply: Reply) -> Judgment:
-        """Return the call with its reply and what it says. A reply that breaks its constraint gets
-        a note of that.
-        """
+        """Return the call with its reply and outcomes, and a note if it breaks its constraint."""
         if breaks_constraint(call, reply):
             reply = reply.noted(BROKEN)
         return Judgment(call, reply, self.parse(call, reply))
 
     def try_reply(self, text: str) -> dict[str, str]:
-        """Return what would be read of a reply to the first call shown: ``status``, and ``read``,
-        the score (or what is preferred).
+        """Return how a reply to the first preview would be parsed.
+
+        ``status`` is that of the outcome; ``read`` is the score, or the preferred candidate.
         """
         call = self.previews()[0]
         return described(call, self.parse(call, Reply(text)))
 
     def _reports_free(self, judge: str, rung: Constraint) -> bool:
-        """Whether a reply itself says what its labels get without the constraint.
+        """Return whether a reply itself reports the probabilities without the constraint.
 
-        In JSON the first token is a brace whoever reports it.
+        With a JSON schema it never does, because the first token is a brace.
         """
         return any(
             part.name == judge and rung in part.about.reports_free for part in self.study.judges
         )
 
     def previews(self, *items: int) -> list[Call]:
-        """The first judge's call about each item (by its code) in each order that it is shown in,
-        default ones first.
+        """Return the first judge's calls about items (by code), one for each order.
 
-        Without a code: about the first item of each data set and axis. Where factors are varied,
-        every setting of them in the default order comes before other orders. Raises LabError for an
-        item that is not asked about.
+        Default orders come first, under every setting of the factors. Without a code, the first
+        item of each data set and axis is shown. Raises LabError for an item outside the study.
         """
         judge = self.study.judges[0]
         ranked: list[tuple[bool, Call]] = []
@@ -215,14 +210,14 @@ class Plan:
                     for strategy in part.asked_of(judge, subject.shape)
                     for order in part.orders(subject, strategy)
                 )
-                own = (
-                    part.own.file.order if part.own else ()
-                ) or subject.options  # a pasted prompt's own order first
+                own: tuple[int | str, ...] = subject.options
+                if part.own and part.own.file.order:
+                    own = part.own.file.order  # the order of the pasted prompt
                 ranked += [(order.shown != own, asked[order]) for order in orders]
         return [call for _, call in sorted(ranked, key=lambda pair: pair[0])]
 
     def messages(self, condition: int, item: int, ordering: Ordering) -> Messages:
-        """What was sent about an item (by its code) in an order under a condition (by its code)."""
+        """Return what is sent about an item in an order under a condition (both by their codes)."""
         part = self.parts[self.part_of[condition]]
         judge = next(
             judge for judge in self.study.judges if judge.name == self.conditions[condition].judge
@@ -235,25 +230,21 @@ class Plan:
 
     def _not_asked(self, item: int) -> LabError:
         return LabError(
-            f"Item {item} is not asked about; choose another one of {len(self.items):,}."
+            f"Item {item} is not part of this study. Choose another of its {len(self.items):,}."
         )
 
     # ------------------------------------------------------------ how calls are made
 
     @cached_property
     def _groups(self) -> list[list[int]]:
-        """Parts (by their numbers) of one data set and axis, which differ in the factors'
-        levels.
-        """
+        """Return the numbers of the parts of each data set and axis, one for each setting."""
         return [
             list(group)
             for _, group in groupby(range(len(self.parts)), key=lambda code: self.parts[code].scope)
         ]
 
     def _by_subject(self, group: Sequence[int]) -> dict[str, list[tuple[int, int, Subject]]]:
-        """(part, number of the subject in it, the subject) in all parts of a group that ask about
-        it, by subject.
-        """
+        """Return every (part, number of the subject in it, subject) of a group, by subject."""
         by_id: dict[str, list[tuple[int, int, Subject]]] = {}
         for code in group:
             for number, subject in enumerate(self.parts[code].subjects):
@@ -263,12 +254,11 @@ class Plan:
     def _subject_calls(
         self, judge: JudgeSettings, asked: list[tuple[int, int, Subject]]
     ) -> list[Call]:
-        """The calls of one judge about one subject in all settings of the factors, in their random
-        order.
+        """Return one judge's calls about one subject at all settings, in their random order.
 
         ``asked``: (part, number of the subject in it, the subject).
         """
-        # The same words again, whichever strategy or setting asks, are another call.
+        # The same request may come from several strategies or settings. Each is a call of its own.
         times: Counter[str] = Counter()
         calls = []
         for code, number, subject in asked:
@@ -318,7 +308,7 @@ class Plan:
         if prompt.labels and settings.constraint_of(prompt.template) == "schema":
             tokens = max(tokens, SCHEMA_TOKENS)
         if varied is not None and judge.max_tokens is None:
-            tokens = REASONING_TOKENS  # the field that is varied may switch reasoning on
+            tokens = REASONING_TOKENS  # a varied field may switch reasoning on
         extra, form = varied, ""
         if part.own is not None:
             form, fields = part.own.answer(subject, ordering)
@@ -347,7 +337,7 @@ class Plan:
     def _call(
         self, request: "_Request", key: str, condition: int, settings: JudgeSettings, repeat: int
     ) -> Call:
-        """The call that sends a request once. ``settings``: the judge at the part's levels."""
+        """Return one call of a request. ``settings``: the judge at the part's levels."""
         return Call(
             key=key[:KEY_DIGITS],
             condition=condition,
@@ -370,8 +360,9 @@ class Plan:
         )
 
     def _sampled(self, condition: int, key: str) -> bool:
-        """Whether a call is one of the about SAMPLED_CALLS of a constrained condition, whichever
-        session asks it.
+        """Return whether a call is also asked for one free token (see SAMPLED_CALLS).
+
+        Its key decides, so that a resumed run asks for the same ones.
         """
         about = self.conditions[condition]
         if about.constrain == "free" or self._reports_free(about.judge, about.constrain):
@@ -380,9 +371,9 @@ class Plan:
 
     @cached_property
     def _judges(self) -> Mapping[tuple[str, int], dict[str, str]]:
-        """The fields of each judge under each part in its calls' keys, as JSON.
+        """Return what a judge adds to the keys of its calls in each part, as JSON.
 
-        ``twin`` tells judges apart whose settings are the same.
+        ``twin`` distinguishes judges whose settings are the same.
         """
         out: dict[tuple[str, int], dict[str, str]] = {}
         seen: dict[str, dict[str, int]] = {}
@@ -397,11 +388,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What a judge is sent about a subject in an order, however often.
+    """What a judge is sent about a subject in an order, once or several times.
 
-    ``tokens``: of the answer at most; ``extra``: fields of the request; ``form``: what a reply
-    looks like; ``pack``: how it goes out with others. ``identity``: all that decides the answer,
-    as JSON by field; ``first_key``: the key of its first call.
+    tokens: the most that a reply may have. extra: further fields of the request.
+    form: what a reply looks like. pack: how calls share the request.
+    identity: everything that decides the reply, as JSON by field.
+    first_key: the key of its first call.
     """
 
     subject: Subject
@@ -428,7 +420,7 @@ def call_key(identity: Mapping[str, str], repeat: int) -> str:
 
 
 def _sent(prompt: Prompt, judge: JudgeSettings) -> Messages:
-    """The messages of a prompt; the answer of an embedded judge is begun for it."""
+    """Return the messages of a prompt. The reply of an embedded judge is begun for it."""
     if not prompt.begun or not answer_is_begun(judge):
         return prompt.messages
     return (*prompt.messages, {"role": "assistant", "content": prompt.begun})
@@ -441,11 +433,11 @@ def plan(
     more: Sequence[tuple[DataSet, Rubric]] = (),
     wordings: Mapping[str, Rubric] | None = None,
 ) -> Plan:
-    """Return all calls of ``study``. They are counted here and made when they are asked for.
+    """Return the plan of ``study``. Calls are counted here, and made while they are iterated.
 
-    ``more``: its further data sets with their rubrics; ``wordings``: the rubrics that the factor
-    ``wording`` names. Raises LabError, before any call, for data, rubric, orders, levels or numbers
-    of calls that do not fit together.
+    ``more``: further data sets with their rubrics. ``wordings``: the rubrics of the factor
+    ``wording``. Raises LabError, before any call, if data, rubric, orders, levels and numbers of
+    calls do not fit together.
     """
     design, wordings = study.design, wordings or {}
     prompts = own_prompts(study)
@@ -489,13 +481,13 @@ Sources = Sequence[tuple[DataSet, Rubric]]
 
 
 def _check_names(sources: Sources) -> None:
-    """Raise LabError for two data sets whose names look alike: no table could tell them apart."""
+    """Raise LabError for two data sets whose names look alike, in tables too."""
     names = [look_alike(data.name) for data, _ in sources]
     for (data, _), name in zip(sources, names, strict=True):
         if names.count(name) > 1:
             raise LabError(
-                f"Two data sets are called “{shorten(data.name)}”: give each [[data]] a name of "
-                f"its own."
+                f"Two data sets are called “{shorten(data.name)}”. Give each [[data]] a different "
+                f"name."
             )
 
 
@@ -522,7 +514,7 @@ def _study_identity(
     rubric_ids = [rubric.id for _, rubric in sources]
     rubric_ids += [wordings[name].id for name in study.design.vary.wording]
     rubric_ids += dict.fromkeys(prompt.file.id for prompt in prompts)
-    # Of one alone the id itself, as runs have it that were made when there could be no second.
+    # A single ID is not hashed, because a study could have only one in the first version.
     one_id = [ids[0] if len(ids) == 1 else digest(ids) for ids in (data_ids, rubric_ids)]
     return study.identity(*one_id)
 
@@ -530,7 +522,7 @@ def _study_identity(
 class _Parts:
     """The parts of a study, collected from one data set after the other.
 
-    ``origins``: data set and row of each item.
+    origins: data set and row of each item.
     """
 
     def __init__(
@@ -560,9 +552,9 @@ class _Parts:
             self._add_axis(self._scope(number, data, axis), data, rubric, design, made, codes)
 
     def _scope(self, number: int, data: DataSet, axis: Reorder) -> tuple[str, ...]:
-        """Return what tells calls of a data set and axis from the same words in another one.
+        """Return what distinguishes calls of a data set and axis from the same words in another.
 
-        The first of each has none, as in runs that were made when there could be no second.
+        It is empty for the first of each, because a study could have only one in the first version.
         """
         scope: list[str] = []
         if number:
@@ -585,7 +577,7 @@ class _Parts:
         known: dict[tuple[str, int | None], tuple[tuple[Subject, ...], list[str]]] = {}
         for variant in variants(vary, axis):
             shown, score = rubric_at(rubric, variant, self.wordings), variant.get("reference")
-            if (shown.id, score) not in known:  # sampling and request fields change no subject
+            if (shown.id, score) not in known:  # sampling and request fields do not change subjects
                 known[shown.id, score] = _subjects(data, shown, design, items, codes, score)
             subjects, notes = known[shown.id, score]
             if variant.get("packing") in vary.packing[1:]:
@@ -618,7 +610,7 @@ class _Parts:
 
 
 def _strategies_at(design: DesignPart, variant: Variant) -> tuple[Strategy, ...]:
-    """Return the strategies of a setting of the factors: all at the baseline, else the first one.
+    """Return all strategies at the baseline, and the first one at other settings of the factors.
 
     Crossed factors are asked under all strategies.
     """
@@ -630,8 +622,10 @@ def _strategies_at(design: DesignPart, variant: Variant) -> tuple[Strategy, ...]
 
 @dataclass
 class _Asked:
-    """The conditions of a study. ``planned``: calls of each; ``part_of``: the part of each;
-    ``strategies``: the conditions of a judge, part and shape with their strategies.
+    """The conditions of a study.
+
+    planned: the number of calls of each. part_of: the part of each.
+    strategies: the conditions of a judge, part and shape, with their strategies.
     """
 
     conditions: list[Condition] = field(default_factory=list)
@@ -674,8 +668,7 @@ def _conditions(study: Study, parts: Sequence[PlanPart]) -> _Asked:
     if len(asked.conditions) > MAX_CONDITIONS:
         raise LabError(
             f"Judges, data sets, strategies and factors make {len(asked.conditions):,} "
-            f"conditions; at most {MAX_CONDITIONS:,} can be told apart. Take fewer levels, or "
-            "crossed = false."
+            f"conditions; the limit is {MAX_CONDITIONS:,}. Use fewer levels, or crossed = false."
         )
     return asked
 
@@ -683,8 +676,9 @@ def _conditions(study: Study, parts: Sequence[PlanPart]) -> _Asked:
 def _coded(
     items: Sequence[Item], rows: Sequence[int], shared: dict[tuple[Any, ...], int], first: int
 ) -> list[int]:
-    """The code of each item in the run: that of the same item under another axis, else the next
-    from ``first`` on.
+    """Return the code of each item in the run.
+
+    An item that another axis has too keeps its code. A new one gets the next, from ``first`` on.
     """
     earlier, codes = dict(shared), []
     for item, row in zip(items, rows, strict=True):
@@ -703,8 +697,9 @@ def _subjects(
     codes: Sequence[int],
     score: int | None,
 ) -> tuple[tuple[Subject, ...], list[str]]:
-    """(subjects, notes). ``codes``: those of ``items`` in the run; ``score``: of the reference
-    answer that is shown.
+    """Return the subjects of a part, and notes on what was left out.
+
+    ``codes``: those of ``items`` in the run. ``score``: that of the reference answer to show.
     """
     subjects, notes = PROTOCOLS[design.axes[0]].subjects(items, rubric, design)
     if list(codes) != list(range(len(codes))):
@@ -718,9 +713,11 @@ def _subjects(
         shown for subject in subjects if (shown := with_reference(subject, score)) is not None
     )
     if not able:
-        cure = f"Give the data a column reference_{score}, or leave the level out."
-        none = f"no answer of “{shorten(dataset.name)}” has a reference answer of score {score}"
-        raise LabError(f"[design.vary] reference: {none}. {cure}")
+        raise LabError(
+            f"[design.vary] reference: no answer of “{shorten(dataset.name)}” has a reference "
+            f"answer of score {score}. Give the data a column reference_{score}, or leave the "
+            f"level out."
+        )
     if len(able) < len(subjects):
         missing = count(len(subjects) - len(able), "answer")
         notes = [
@@ -731,7 +728,7 @@ def _subjects(
 
 
 def _try(part: PlanPart, judge: JudgeSettings) -> None:
-    """Tries the orders and prompts of a part: what cannot be asked or shown is refused here."""
+    """Make the first orders and prompts of a part, so that errors appear before the first call."""
     for shape, numbers in part.by_shape.items():
         subject = part.subjects[numbers[0]]
         for strategy in part.asked_of(judge, shape):
@@ -739,19 +736,18 @@ def _try(part: PlanPart, judge: JudgeSettings) -> None:
             part.prompt(subject, orders[0], judge)
             if len(orders) > MAX_REPEAT:
                 raise LabError(
-                    f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} "
-                    f"can be."
+                    f"“{strategy.name}” makes {len(orders):,} calls per item; the limit is "
+                    f"{MAX_REPEAT:,}. Use fewer orders or repeats."
                 )
 
 
 def _repeated(
     subjects: Sequence[Subject], wanted: float | None, seed: int
 ) -> frozenset[int] | None:
-    """Numbers of the subjects whose orders are asked again: all of a share of each task's
-    questions, or of so many.
+    """Return the numbers of the subjects whose orders are repeated, None for all.
 
-    Each question has a rank of its own by the seed, so that every setting of the factors repeats
-    the same ones.
+    ``wanted``: a share of each task's prompts (below 1), or a number of them. A hash of the seed
+    ranks the prompts, so that every setting of the factors repeats the same ones.
     """
     if wanted is None:
         return None
@@ -770,4 +766,5 @@ def _repeated(
 
 
 def _canonical(value: Any) -> str:
+    """Return canonical JSON of a value."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

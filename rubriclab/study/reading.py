@@ -1,12 +1,11 @@
 """Decide which label a judge's reply gives, or why it gives none.
 
-A reply first becomes the judge's own words in plain letters (``own_words.py``). Then all verdicts
-in them are collected, those in JSON (``replied_json.py``) and those in words (``claims.py``). What
-a form is, ``grammar.py`` says. Two verdicts that differ are none. A reply that is not read has its
-reason in words.
+First we find the judge's own words in plain letters (``own_words.py``). Then we collect all
+verdicts in JSON (``replied_json.py``) and in words (``claims.py``). ``grammar.py`` defines the
+forms of a verdict. Two different verdicts count as none. Every unparsed reply has a reason.
 
-Scores, the scores of several criteria or responses, the choice between candidates and the labels of
-a user's own prompt are read in the same way.
+Single scores, scores of several criteria or answers, choices between candidates and the labels of
+a user's own prompt are all parsed in this way.
 """
 
 import re
@@ -45,20 +44,20 @@ from rubriclab.study.own_words import CUT_MARK, Unread, own_words, plain
 from rubriclab.study.replied_json import by_key, in_json, objects, strings
 
 READER = 3
-"""The version of this reader, kept with each judgment: raise it with every change of what is
-read.
-"""
+"""The version of this reader, stored with each judgment. Raise it if any reading changes."""
 
 Rule = Literal["score", "bare", "feedback", "pair", "list"]
-"""What a reply was asked for: a score alone (of a list, or bare), feedback with [RESULT], the best
-of two or of several.
+"""What a reply was asked for: only a score (from a list, or bare), feedback with [RESULT], or the
+best of two or of several.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one reply says. ``label``: None where it is unread, ``why`` says then; ``words``:
-    those that give the label, in plain letters; ``form``: which form they have.
+    """What one reply gives.
+
+    label: None if the reply is unparsed; ``why`` gives the reason.
+    words, form: the words that give the label, in plain letters, and the name of their form.
     """
 
     label: str | None
@@ -78,9 +77,9 @@ def read_one(
 ) -> Reading:
     """Read one label out of a reply. It never raises for what a judge wrote.
 
-    ``labels``: as they were shown, a tie's last where ``tie``; ``names``: what a verdict may be
-    called besides the usual words, as its criterion; ``brief``: a comparison asked for the letter
-    alone, so a reply may open with it.
+    ``labels``: as they were shown; with ``tie`` the last one means a tie. ``names``: further words
+    for a verdict, for example its criterion. ``brief``: whether a comparison asked only for the
+    letter, so that a reply may begin with it.
     """
     kind: Kind = "choice" if rule in ("pair", "list") else "score"
     known = tuple(labels) if kind == "choice" else tuple(sorted(labels))
@@ -152,10 +151,10 @@ def _verdict(said: str, form: Grammar, nouns: Sequence[str], rule: Rule, brief: 
 
 
 def agreed(given: Sequence[Verdict], form: Grammar, body: str = "") -> Verdict:
-    """Return the one verdict that all give. Raises Unread.
+    """Return the verdict on which all agree. Raises Unread.
 
-    In comparisons those that are announced decide, if the last one is. A verdict that calls itself
-    revised stands in place of those before it.
+    In comparisons, only final verdicts count if the last one is final. A revised verdict replaces
+    those before it.
     """
     if not given:
         raise Unread(LONG if body.startswith(CUT_MARK) else NO_FORM)
@@ -174,9 +173,7 @@ def agreed(given: Sequence[Verdict], form: Grammar, body: str = "") -> Verdict:
 
 
 def _marked(body: str, form: Grammar) -> list[Verdict]:
-    """Return the verdicts in the brackets that a prompt asks for: [RESULT], and [[A]] of
-    comparisons.
-    """
+    """Return the verdicts in brackets that prompts ask for: [RESULT], and [[A]] in comparisons."""
     if not body:
         return []
     if body.count("[") > 2 * MOST_MARKS:
@@ -198,27 +195,25 @@ _SCALE_NAMED = re.compile(
 
 
 def _other_top(value: Any, form: Grammar) -> bool:
-    """Whether what JSON says of its scale's top is another top than that of the labels:
-    "max_score": 10.
-    """
+    """Return whether JSON names another top of the scale, for example "max_score": 10."""
     numbers = re.findall(r"[0-9]{1,9}", str(value))
     return bool(numbers) and int(numbers[-1]) != form.top
 
 
 def _names_other_scale(body: str, form: Grammar) -> bool:
-    """Whether a reply says that it uses a scale with another top: "Score: 4 (on a 1-10 scale)"."""
+    """Return whether a reply names a scale with another top: "Score: 4 (on a 1-10 scale)"."""
     tops = (next(filter(None, match.groups())) for match in _SCALE_NAMED.finditer(body))
     return any(int(top) != form.top for top in tops)
 
 
 def _refuse_others(verdict: Verdict, others: Iterator[Verdict]) -> None:
-    """Raises Unread where words beside the form that decides give another label."""
+    """Raise Unread if other words give another label than the form that decides."""
     if any(other.index not in (None, verdict.index) for other in others):
         raise Unread(TWO)
 
 
 def _refuse_retraction(verdict: Verdict, body: str, form: Grammar) -> None:
-    """Raises Unread where a judge goes back on its verdict behind it."""
+    """Raise Unread if a judge takes its verdict back after it."""
     after = body[verdict.end :]
     if RETRACT.search(after) or DOUBTED.search(after):
         raise Unread(TAKEN_BACK)
@@ -235,12 +230,11 @@ def _refuse_retraction(verdict: Verdict, body: str, form: Grammar) -> None:
 
 
 def read_each(text: str, labels: Sequence[str], names: Sequence[str]) -> dict[str, Reading]:
-    """Read the label that a reply gives to each of ``names``: criteria, or responses that one call
-    showed.
+    """Read the label that a reply gives to each of ``names``: criteria, or answers of one call.
 
-    A name's label stands under its key in JSON, in the one column of a table that says so, on a
-    line or in a tag that begins with the name, or on a labelled line below it. Two that differ
-    cost that name alone.
+    The label of a name is under its key in JSON, in the score column of a table, in a line or tag
+    that begins with the name, or in a labelled line below the name. If a name has two different
+    labels, only that name is unparsed.
     """
     form = grammar(tuple(sorted(labels)))
     try:
@@ -274,7 +268,7 @@ def read_each(text: str, labels: Sequence[str], names: Sequence[str]) -> dict[st
 
 
 def _letters(words: Any) -> str:
-    """How names are compared: letters and digits only, no case."""
+    """Return only the letters and digits of a name, without case, to compare names."""
     return "".join(filter(str.isalnum, fold(str(words))))
 
 
@@ -288,6 +282,7 @@ def _recorded(values: Sequence[Any], name: str, form: Grammar) -> list[Verdict]:
 
 
 def _records(value: Any, key: str) -> Iterator[Any]:
+    """Yield what nested JSON says about a name. ``key``: its letters."""
     if isinstance(value, list):
         for part in value:
             yield from _records(part, key)
@@ -304,9 +299,7 @@ def _records(value: Any, key: str) -> Iterator[Any]:
 
 @lru_cache(maxsize=256)
 def _name_patterns(names: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """Return what finds a name that begins a line, where a further entry begins within one, and
-    "NAME gets a".
-    """
+    """Return patterns for a name at the start of a line, a further entry in it, and "NAME gets"."""
 
     def letters(name: str) -> str:
         runs = re.findall(r"[^\W_]+|[\u2e80-\u9fff\uac00-\ud7af]", fold(name))
@@ -330,9 +323,7 @@ def _name_patterns(names: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 
 def _in_lines(body: str, names: Sequence[str], form: Grammar) -> Iterator[tuple[str, Verdict]]:
-    """Yield (name, verdict) of lines and tags that begin with a name, and of labelled lines
-    below it.
-    """
+    """Yield the name and verdict of lines and tags with a name, and of labelled lines below it."""
     begins, further, gets = _name_patterns(tuple(names))
     section = ""
     heading = limits = False
@@ -343,7 +334,7 @@ def _in_lines(body: str, names: Sequence[str], form: Grammar) -> Iterator[tuple[
         if match is None and (line.startswith("#") or ":" in line or "：" in line):
             limits = LIMITS.match(line) is not None
         if limits:
-            continue  # "Maximum points:" and what stands below it
+            continue  # "Maximum points:" and the lines below it
         if match is None:
             alone = form.alone.match(line.strip(DRESS + "-•.。,;:"))
             if section and heading and alone and not form.objection(alone, strict=True):
@@ -387,7 +378,7 @@ _TAG = re.compile(r"<([^<>/\n]{1,80})>\s*([^<>]{1,60}?)\s*</\1\s*>")
 
 
 def _named(rest: str, form: Grammar) -> Verdict | None:
-    """Return the verdict of a line behind its name: it reads as if it began with "Score"."""
+    """Return the verdict after a name in a line, parsed as if the line began with "Score"."""
     share = re.match(r"\s*[(\[]\s*(\d+\s*/\s*\d+)\s*[)\]]\s*[.:]?\s*$", rest)
     if share:
         rest = f": {share[1]}"
@@ -398,18 +389,21 @@ def _named(rest: str, form: Grammar) -> Verdict | None:
 
 
 def _bare(rest: str, form: Grammar) -> bool:
+    """Return whether the rest of a line is nothing but a value."""
     match = form.alone.match(rest.strip(DRESS + ".:"))
     return match is not None and not form.objection(match, strict=True)
 
 
 def _entry(line: str, form: Grammar) -> Verdict | None:
+    """Return the verdict of a line like "Score: 4", None for any other line."""
     match = form.entries[0].match(line)
     return None if match is None else form.verdict(match, "line", line[: match.end("value")])
 
 
 def _in_table(body: str, names: Sequence[str], form: Grammar) -> Iterator[tuple[str, Verdict]]:
-    """Yield the cell in a name's row under the one head that is a word for a score; without a
-    head, the only cell.
+    """Yield the verdict in each name's row of a table, in the column whose head means a score.
+
+    Without a head, a row must have one cell besides its name.
     """
     rows = [
         [cell.strip() for cell in line.strip().strip("|").split("|")]

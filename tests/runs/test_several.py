@@ -88,14 +88,14 @@ def test_study_files_that_say_two_things_are_refused(tmp_path: Path) -> None:
     path = study_file(tmp_path)
     path.write_text(path.read_text().replace('"second"', '"First\u200b "'))
     with pytest.raises(
-        LabError, match=r"Two data sets are called “first”: give each \[\[data\]\] a name"
+        LabError, match=r"Two data sets are called “first”. Give each \[\[data\]\] a different"
     ):
         plan_of_file(path)
     path.write_text("[[data]]\nsample = true\n" * 51)
     with pytest.raises(LabError, match="data: Tuple should have at most 50 items"):
         plan_of_file(path)
     vary = '[design.vary]\nwording = ["three.yaml", "five.yaml"]'
-    with pytest.raises(LabError, match="leave out the rubrics that single"):
+    with pytest.raises(LabError, match="remove the rubrics of single"):
         plan_of_file(study_file(tmp_path, vary))
     path = study_file(tmp_path, vary)
     path.write_text(path.read_text().replace('rubric = { file = "three.yaml" }\n', ""))

@@ -269,7 +269,7 @@ def test_previews_show_the_default_order_first() -> None:
     assert made.previews()[0].ordering.shown == (1, 2, 3, 4, 5)
     assert made.previews(1)[1].ordering.shown == (5, 4, 3, 2, 1)
     assert made.previews(1)[0] in [*made.calls()]
-    with pytest.raises(LabError, match="Item 2 is not asked about"):
+    with pytest.raises(LabError, match="Item 2 is not part of this study"):
         made.previews(2)
 
 
