@@ -1,9 +1,9 @@
 """Constrain a reply to the labels of its call: fields of the request, and the label in the reply.
 
-There are four ways, called rungs: ``free`` sends nothing; ``choice`` is vLLM's
-``structured_outputs``; ``grammar`` is GBNF, which llama.cpp reads; ``schema`` is OpenAI's strict
-JSON schema. Servers drop fields that they do not know, so a rung counts only after a question that
-a free answer must break (``judges/rungs.py``).
+There are four constraints, called rungs: ``free`` sends nothing, ``choice`` is vLLM's
+``structured_outputs``, ``grammar`` is GBNF, which llama.cpp reads, and ``schema`` is OpenAI's
+strict JSON schema. Servers ignore fields that they do not know. So a rung is trusted only after a
+question whose natural answer would break it (``judges/rungs.py``).
 """
 
 import json
@@ -25,11 +25,11 @@ CONSTRAINING_FIELDS = (
     "guided_regex",
     "guided_grammar",
 )
-"""Fields of a request that constrain its reply. Servers refuse two at once, or ignore one of
-them."""
+"""Fields of a request that constrain its reply. Of two at once, servers refuse both or ignore
+one."""
 SCHEMA_TOKENS = 32
-"""Tokens that an answer in JSON needs at least: 18 were measured for one digit, since a server may
-put blanks between the signs."""
+"""The least room for a reply in JSON. One digit was measured to take 18 tokens, because a server
+may put white space into the JSON."""
 ANSWER = "score"
 """The name of the label in JSON. Scores and letters share it, so no name depends on the
 question."""
@@ -38,9 +38,9 @@ question."""
 def constraint_fields(rung: Constraint, labels: Sequence[str], begun: str = "") -> dict[str, Any]:
     """Return the fields of a request that constrain its reply to one of ``labels``.
 
-    The order of ``labels`` never changes with the order shown, because some servers show the schema
-    to the model. ``begun``: the words that begin the answer, if any; where they do not end with a
-    blank, the label may need one before it.
+    Some servers show the schema to the model, so the order of ``labels`` is always the same,
+    whatever order the prompt shows. ``begun`` holds the words that begin the reply, if any. If they
+    do not end with a space, the label may need one before it.
     """
     if rung == "choice":
         return {"structured_outputs": {"choice": list(labels)}}
@@ -65,9 +65,9 @@ def constraint_fields(rung: Constraint, labels: Sequence[str], begun: str = "") 
 def constrained_label(
     text: str, rung: Constraint, labels: Sequence[str], begun: str = ""
 ) -> str | None:
-    """Return the label that a constrained reply is, or None for a reply that breaks the constraint.
+    """Return the label that a constrained reply gives; None if it breaks the constraint.
 
-    llama.cpp repeats the words that an answer was begun with, so they are taken off.
+    llama.cpp repeats the words that began the reply, so they are removed.
     """
     said = text.removeprefix(begun).strip() if begun else text.strip()
     if rung == "schema":
