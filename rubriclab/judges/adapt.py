@@ -1,9 +1,10 @@
-"""Adapt how a server is asked by what its refusals say: by their words, whatever their status.
+"""Adapt requests to what a server's refusals say.
 
-A server that refuses a field it does not know, or a number that it does not allow, is asked
-otherwise from then on, and the run says how. A setting that changes the measured answer
-(temperature, seed, reasoning effort, a constraint) is never dropped: the judge pauses, and the
-refusal says which setting it is.
+The words of a refusal count, whatever its status: some servers refuse a field with a status that
+means a wrong key. If a server refuses a field that it does not know, or a number that it does not
+allow, requests change from then on, and the run says how. A setting that changes the measured
+answer (temperature, seed, reasoning effort, a constraint) is never dropped. There the judge pauses,
+and the refusal names the setting.
 """
 
 import re
@@ -15,10 +16,10 @@ from rubriclab.judges.faults import REFUSES, REFUSING, Fault
 from rubriclab.model.judgment import FOLDED, LOWERED, UNBEGUN
 
 FEW_LOGPROBS = 5
-"""Alternatives asked for where a server refuses more."""
+"""Alternatives to ask for if a server refuses more: the limit of several servers."""
 FEWEST_TOKENS = 16
-"""Room for an answer below which the prompt counts as too long: a label and a word or two around
-it."""
+"""The least room for a reply: a label and a few words around it. With less room than that, the
+prompt is too long for the model."""
 SYSTEM = ("system", "developer")
 SYSTEM_REFUSED = re.compile(
     r"system[ _-]?(?:roles?|messages?|prompts?|instructions?)\b|developer instruction"
@@ -68,9 +69,11 @@ text-generation-inference."""
 class Manner:
     """How one judge's requests are sent.
 
-    ``limit_field``: the field that bounds an answer's tokens; ``most_tokens``: the most that the
-    server takes; ``top_logprobs``: alternatives asked for, 0 for none; ``folded``: the system
-    message is sent inside the user's; ``unbegun``: the lab does not begin answers.
+    limit_field: the field that limits a reply's tokens.
+    most_tokens: the largest limit that the server accepts; None if it has named none.
+    top_logprobs: alternatives to ask for; 0 asks for none.
+    folded: whether the system message is sent inside the user's message.
+    unbegun: whether the lab leaves out the words that would begin the reply.
     """
 
     limit_field: str = "max_tokens"
@@ -80,8 +83,10 @@ class Manner:
     unbegun: bool = False
 
     def tokens(self, wanted: int) -> int:
-        """Return the tokens that an answer may have."""
-        return wanted if self.most_tokens is None else min(wanted, self.most_tokens)
+        """Return the tokens that a reply may have."""
+        if self.most_tokens is None:
+            return wanted
+        return min(wanted, self.most_tokens)
 
     def messages(self, given: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
         """Return the messages as this server takes them."""
@@ -92,14 +97,14 @@ class Manner:
             return sent
         words = [message["content"] for message in sent if message.get("role") in SYSTEM]
         sent = [message for message in sent if message.get("role") not in SYSTEM]
-        first = next((k for k, each in enumerate(sent) if each.get("role") == "user"), None)
-        if first is None:
-            return [{"role": "user", "content": "\n\n".join(words)}, *sent]
-        whole = "\n\n".join([*words, sent[first]["content"]])
-        return [*sent[:first], {**sent[first], "content": whole}, *sent[first + 1 :]]
+        for first, message in enumerate(sent):
+            if message.get("role") == "user":
+                whole = "\n\n".join([*words, message["content"]])
+                return [*sent[:first], {**message, "content": whole}, *sent[first + 1 :]]
+        return [{"role": "user", "content": "\n\n".join(words)}, *sent]
 
     def notes(self, given: Sequence[Mapping[str, str]], wanted: int) -> list[str]:
-        """Return the notes on a call with these messages and this room for its answer."""
+        """Return what has to be noted about a call with these messages and this limit."""
         notes = []
         if self.folded and any(message.get("role") in SYSTEM for message in given):
             notes.append(FOLDED)
@@ -111,11 +116,10 @@ class Manner:
 
 
 def adapted(refusal: Fault, sent: Mapping[str, Any], manner: Manner) -> tuple[Manner, str] | None:
-    """Return how to ask the server from now on, with a sentence that says so.
+    """Return how to ask the server from now on, with a sentence about it that may be empty.
 
-    None where no other way of asking meets its refusal.
-    ``sent``: the body that was refused. Each way out can be taken a bounded number of times, so
-    asking again ends.
+    None if no other form of the request would help. ``sent`` is the body that was refused. Each
+    change can be made only a few times, so asking again comes to an end.
     """
     words = refusal.message
     if refusal.status not in REFUSING:
@@ -130,15 +134,7 @@ def adapted(refusal: Fault, sent: Mapping[str, Any], manner: Manner) -> tuple[Ma
     if not REFUSES.search(words):
         return None
     if re.search(r"log[_ ]?prob", words, re.I) and "logprobs" in sent and manner.top_logprobs:
-        fewer = manner.top_logprobs > FEW_LOGPROBS and FEWER_LOGPROBS.search(words)
-        if fewer:
-            few = (
-                f"only {FEW_LOGPROBS} token probabilities a call are asked for: "
-                "the server refuses more"
-            )
-            return replace(manner, top_logprobs=FEW_LOGPROBS), few
-        none = "token probabilities are not asked for: the server refuses them"
-        return replace(manner, top_logprobs=0), none
+        return _fewer_logprobs(words, manner)
     messages: Sequence[Mapping[str, str]] = sent.get("messages") or ()
     system = any(message.get("role") in SYSTEM for message in messages)
     if system and not manner.folded and SYSTEM_REFUSED.search(words):
@@ -151,8 +147,19 @@ def adapted(refusal: Fault, sent: Mapping[str, Any], manner: Manner) -> tuple[Ma
     return None
 
 
+def _fewer_logprobs(words: str, manner: Manner) -> tuple[Manner, str]:
+    """Ask for a few alternatives if the refusal is about their number, else for none."""
+    if manner.top_logprobs > FEW_LOGPROBS and FEWER_LOGPROBS.search(words):
+        few = (
+            f"only {FEW_LOGPROBS} token probabilities a call are asked for: the server refuses more"
+        )
+        return replace(manner, top_logprobs=FEW_LOGPROBS), few
+    none = "token probabilities are not asked for: the server refuses them"
+    return replace(manner, top_logprobs=0), none
+
+
 def _lowered(words: str, sent: Mapping[str, Any], manner: Manner) -> tuple[Manner, str] | None:
-    """The manner with less room for an answer, where the refusal says how much there may be."""
+    """Lower the limit of a reply's tokens to what the refusal allows; None if it names no limit."""
     asked = sent.get(manner.limit_field)
     most = most_tokens(words)
     if most is None or not isinstance(asked, int) or not FEWEST_TOKENS <= most < asked:
@@ -163,21 +170,21 @@ def _lowered(words: str, sent: Mapping[str, Any], manner: Manner) -> tuple[Manne
 
 
 def most_tokens(words: str) -> int | None:
-    """Return the longest answer, in tokens, that a refusal allows; None where it names none."""
-    if (
-        not LENGTH.search(words)
-        and "in the completion" not in words
-        and "in the output" not in words
-    ):
+    """Return the longest reply, in tokens, that a refusal allows; None if it names none."""
+    about_length = LENGTH.search(words) or "in the completion" in words or "in the output" in words
+    if not about_length:
         return None
     for pattern in MOST:
-        if match := pattern.search(words):
+        match = pattern.search(words)
+        if match:
             return _number(match["most"])
     for pattern in CONTEXT:
-        if match := pattern.search(words):
+        match = pattern.search(words)
+        if match:
             return _number(match["context"]) - _number(match["prompt"])
     return None
 
 
 def _number(text: str) -> int:
+    """Return the number in a text like “4,096”."""
     return int(text.replace(",", ""))

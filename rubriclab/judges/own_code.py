@@ -2,9 +2,10 @@
 
     python -P -B own_code.py FILE ENTRY SHA256 MEMORY_BYTES
 
-Speaks in JSON lines as ``data/worker.py`` does, on the pipes that it was started with; the function
-has an empty input, and what it prints goes nowhere. First comes ``{}`` or ``{"failed": why}``, then
-to each ``{"messages", "item"}`` either ``{"value"}`` or ``{"kind", "error"}``.
+The program speaks JSON lines on the pipes that it was started with, as ``data/worker.py`` does. The
+function itself gets an empty input, and what it prints is thrown away, so it cannot disturb them.
+The program first writes ``{}`` or ``{"failed": why}``. Then it answers each
+``{"messages", "item"}`` with ``{"value"}`` or ``{"kind", "error"}``.
 """
 
 import asyncio
@@ -22,22 +23,26 @@ from types import ModuleType
 from typing import Any
 
 MAX_VALUE = 8_000_000
-"""Signs of what a function returns, as JSON."""
+"""Limit of what a function returns, in characters of JSON: eight times the longest reply, because
+escapes make a text longer."""
 
 
 def main(file: str, entry: str, sha256: str, memory: str) -> int:
+    """Answer requests until the input ends. Return the exit code."""
     folder = str(Path(file).parent)
+    # The protocol moves to pipes of its own. The function's input is then empty, and its prints go
+    # to standard error.
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    with suppress(ImportError, ValueError, OSError):  # Windows, macOS
+    with suppress(ImportError, ValueError, OSError):  # Windows has no such limit, macOS refuses it
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
 
     try:
         judge = function_of(Path(file), entry, sha256)
-    except BaseException as fault:  # also one that leaves: SystemExit
+    except BaseException as fault:  # also SystemExit, of a file that calls sys.exit
         print(json.dumps({"failed": in_words(fault, folder)}), file=answers, flush=True)
         return 1
     print("{}", file=answers, flush=True)
@@ -47,13 +52,15 @@ def main(file: str, entry: str, sha256: str, memory: str) -> int:
 
 
 def function_of(path: Path, entry: str, sha256: str) -> Callable[..., Any]:
-    """The function, of exactly the bytes that the hash is of: no compiled file beside it is
-    taken.
+    """Return the function, compiled from exactly the bytes that were hashed.
+
+    A plain import could take a compiled file next to it, which may differ. Raises ImportError if
+    the hash is another one, and AttributeError if there is no such function.
     """
     source = path.read_bytes()
     if code_hash(path) != sha256:
         raise ImportError(
-            "the file, or one beside it that it imports, has changed since the run began"
+            "the file, or a file next to it that it imports, has changed since the run began"
         )
     sys.path.insert(0, str(path.parent))
     module = ModuleType(path.stem)
@@ -67,30 +74,40 @@ def function_of(path: Path, entry: str, sha256: str) -> Callable[..., Any]:
 
 
 def code_hash(path: Path) -> str:
-    """The file's sha256; with files beside it that its imports name, and theirs, that of all hashes
-    by their names.
+    """Return the sha256 of a file together with the files next to it that it imports.
+
+    A file that imports none has its own sha256. Else the hash is that of all hashes, by name.
     """
-    left, hashes = [path], dict[str, str]()
+    left = [path]
+    hashes: dict[str, str] = {}
     while left:
         file = left.pop()
-        if (name := file.relative_to(path.parent).as_posix()) in hashes or not file.is_file():
+        name = file.relative_to(path.parent).as_posix()
+        if name in hashes or not file.is_file():
             continue
         source = file.read_bytes()
         hashes[name] = hashlib.sha256(source).hexdigest()
-        text = source.decode("utf-8", "replace").replace("\\\n", " ")
-        for word in set(
-            re.findall(
-                r"\w+", " ".join(re.findall(r"^[^\S\n]*(?:import|from)\b.*", text, re.MULTILINE))
-            )
-        ):
-            left += [path.with_name(f"{word}.py"), *path.with_name(word).rglob("*.py")]
+        for word in _imported_words(source):
+            left.append(path.with_name(f"{word}.py"))
+            left += path.with_name(word).rglob("*.py")
     if len(hashes) == 1:
         return hashes[path.name]
     return hashlib.sha256(json.dumps(sorted(hashes.items())).encode()).hexdigest()
 
 
+def _imported_words(source: bytes) -> set[str]:
+    """Return all words of a file's import lines.
+
+    Too many words do no harm, because a word counts only if a file has its name. Parsing the file
+    would fail on code that another version of Python reads.
+    """
+    text = source.decode("utf-8", "replace").replace("\\\n", " ")
+    lines = re.findall(r"^[^\S\n]*(?:import|from)\b.*", text, re.MULTILINE)
+    return set(re.findall(r"\w+", " ".join(lines)))
+
+
 def answered(judge: Callable[..., Any], request: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    """What it returns for a call, or what came in its place."""
+    """Return the ``value`` that the function gives for a call, or its ``kind`` and ``error``."""
     try:
         value = judge(request["messages"], request["item"])
         if inspect.iscoroutine(value):
@@ -98,9 +115,8 @@ def answered(judge: Callable[..., Any], request: Mapping[str, Any], folder: str)
     except BaseException as fault:
         return {"kind": "code_error", "error": f"raised {in_words(fault, folder)}"}
     try:
-        text = json.dumps(
-            value, default=lambda part: part.tolist(), allow_nan=False
-        )  # NumPy's and PyTorch's numbers
+        # Numbers of NumPy and PyTorch have ``tolist``.
+        text = json.dumps(value, default=lambda part: part.tolist(), allow_nan=False)
     except Exception as fault:
         return {
             "kind": "code_reply",
@@ -109,12 +125,14 @@ def answered(judge: Callable[..., Any], request: Mapping[str, Any], folder: str)
     if len(text) > MAX_VALUE:
         return {
             "kind": "too_large",
-            "error": f"returned {len(text):,} signs; at most {MAX_VALUE:,} are read",
+            "error": f"returned {len(text):,} characters; the limit is {MAX_VALUE:,}",
         }
+    # A value from JSON holds plain types only, whatever the function returned.
     return {"value": value if isinstance(value, str) else json.loads(text)}
 
 
 def shown(value: Any) -> str:
+    """Return a value's type and its first 100 characters."""
     try:
         return f"{type(value).__name__} {value!r:.100}"
     except BaseException:  # whatever a foreign __repr__ does
@@ -122,7 +140,7 @@ def shown(value: Any) -> str:
 
 
 def in_words(fault: BaseException, folder: str) -> str:
-    """The fault, and the last line of the user's own files that it came from."""
+    """Return a fault's words, and the last line of the user's own files that it came from."""
     try:
         said = " ".join(str(fault).split())[:300]
     except BaseException:  # whatever a foreign __str__ does

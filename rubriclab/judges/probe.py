@@ -34,14 +34,17 @@ LOCAL = {
 }
 """The usual addresses of programs that serve models."""
 OWNERS = {"vllm": "vLLM", "llamacpp": "llama.cpp", "library": "Ollama", "sglang": "SGLang"}
-"""What such a program calls the owner of its models."""
-LOOK_SECONDS, ANSWER_SECONDS = 0.3, 5.0
-"""For each usual address, since a server of this machine that is up answers in a few milliseconds;
-for one that is given.
-"""
+"""The name of each program, by what it calls the owner of its models."""
+LOOK_SECONDS = 0.3
+"""How long a usual address may take: a server on this machine answers in a few milliseconds."""
+ANSWER_SECONDS = 5.0
+"""How long an address may take that the user has given."""
 MODELS_SHOWN = 8
+"""How many of a server's models an error lists."""
 TEST_TOKENS = 1_024
-"""Room for the answer of a judge that thinks first; one that does not stops after the number."""
+"""Room for the reply of a judge that reasons first. Another one stops after the number."""
+SMALL_TOKENS = 4
+"""Room for the reply of the small model, which would go on writing after the number."""
 QUESTION = (
     "How good is this answer to “What is 2 + 2?”, on a scale from 1 (wrong) to 5 "
     "(right)?\n\nAnswer: 4\n\n"
@@ -51,7 +54,10 @@ QUESTION = (
 
 @dataclass(frozen=True)
 class FoundServer:
-    """A server that answers on this machine. ``program``: by its own words, else by its address."""
+    """A server that answers on this machine.
+
+    program: its name as the server says it, else as the address suggests it.
+    """
 
     base_url: str
     models: tuple[str, ...]
@@ -65,10 +71,13 @@ class FoundServer:
 
 @dataclass(frozen=True)
 class JudgeReport:
-    """What a few calls of a judge showed. ``score``: the number that was read; ``probabilities``:
-    whether the server gives those of tokens; ``error``: what happened and what to do, empty where
-    an answer came; ``rungs``: what became of each constraint; ``adaptations``: what the server
-    refuses and is therefore sent otherwise.
+    """What a few calls of a judge showed.
+
+    score: the number in the reply; None if there is none, or more than one.
+    probabilities: whether the server gives token probabilities.
+    error: what happened and what to do; empty if the judge replied.
+    rungs: what the server did with each constraint.
+    adaptations: sentences about what the server refused and what it is sent instead.
     """
 
     reply: Reply
@@ -80,40 +89,36 @@ class JudgeReport:
 
     @property
     def ok(self) -> bool:
+        """Whether the judge replied."""
         return not self.error
 
     def sentence(self) -> str:
-        """The report in words."""
+        """Return the report as text."""
         if self.error:
             return self.error
-        given = "gives" if self.probabilities else "gives no"
-        score = (
-            f" Score read: {self.score:g}."
-            if self.score is not None
-            else " No score could be read from it."
-        )
         said = shorten(self.reply.text, 200) or "nothing"
-        sent = "".join(f" {words[0].upper()}{words[1:]}." for words in self.adaptations)
-        return (
-            f"It answered in {self.reply.seconds:.1f} s: “{said}”{score} The server {given} token "
-            f"probabilities.{sent}"
-            f"{self._constraints()}"
-        )
+        sentences = [f"It answered in {self.reply.seconds:.1f} s: “{said}”"]
+        if self.score is None:
+            sentences.append("No score could be read from it.")
+        else:
+            sentences.append(f"Score read: {self.score:g}.")
+        given = "gives" if self.probabilities else "gives no"
+        sentences.append(f"The server {given} token probabilities.")
+        sentences += [f"{words[0].upper()}{words[1:]}." for words in self.adaptations]
+        return " ".join([*sentences, *self._constraints()])
 
-    def _constraints(self) -> str:
-        """Which constraints the server holds, with the reason of each that it does not; empty where
-        none was tried.
-        """
+    def _constraints(self) -> list[str]:
+        """Say which constraints the server holds, and why it does not hold the others."""
         if not self.rungs:
-            return ""
+            return []
         held = [f'"{rung.rung}"' for rung in self.rungs if rung.held]
-        said = (
-            f" It holds constrain = {' and '.join(held)}." if held else " It holds no constraint."
-        )
-        return said + "".join(f" {rung.sentence()}." for rung in self.rungs if not rung.held)
+        sentences = ["It holds no constraint."]
+        if held:
+            sentences = [f"It holds constrain = {' and '.join(held)}."]
+        return sentences + [f"{rung.sentence()}." for rung in self.rungs if not rung.held]
 
     def document(self) -> dict[str, Any]:
-        """The report for JSON."""
+        """Return the report for JSON."""
         return {
             "ok": self.ok,
             "error": self.error or None,
@@ -128,16 +133,15 @@ class JudgeReport:
 
 
 def find_servers(addresses: Mapping[str, str] = LOCAL) -> list[FoundServer]:
-    """The servers that list models at the usual addresses of this machine; LOOK_SECONDS in all.
+    """Return the servers that list models at the usual addresses of this machine.
 
-    Raises LabError in a lab that is served to others, whose visitors have no business on its
-    machine.
+    All addresses are asked at once, so this takes LOOK_SECONDS. Raises LabError in a lab that is
+    served to others: its visitors may not look around on its machine.
     """
     if served():
         raise LabError(
-            "Looking for servers is for whoever sits at the machine: this lab is served to others. "
-            "Give the server's "
-            "address under API or server."
+            "This lab is served to others, so it does not look for servers on its own machine. "
+            "Give the server's address under API or server."
         )
 
     async def look(program: str, address: str) -> FoundServer | None:
@@ -158,8 +162,9 @@ def find_servers(addresses: Mapping[str, str] = LOCAL) -> list[FoundServer]:
 
 
 def key_for(url: str, key_env: str | None, consents: Consents) -> str | None:
-    """Return the key that may go to this base URL. Raises LabError, also where nobody has agreed to
-    that.
+    """Return the key that may go to this base URL.
+
+    Raises LabError, and NoConsent if nobody has agreed that the key goes there.
     """
     name = (host_of(url) or "server")[:100]
     settings = JudgeSettings(name=name, kind="openai", base_urls=(url,), key_env=key_env)
@@ -169,9 +174,7 @@ def key_for(url: str, key_env: str | None, consents: Consents) -> str | None:
 def models_of(
     address: str, *, key_env: str | None = None, consents: Consents = NO_CONSENTS
 ) -> list[str]:
-    """The names of the models at a base URL. Raises LabError, saying what to do, where nothing
-    usable answers.
-    """
+    """Return the names of the models at a base URL. Raises LabError if it lists none."""
     url = base_url(address)
     key = key_for(url, key_env, consents)
     try:
@@ -190,28 +193,31 @@ def models_of(
 async def listed(
     url: str, *, key: str | None = None, timeout: float, inward: bool = True
 ) -> list[tuple[str, str]]:
-    """(name, owner) of every model of a ``/models`` page; empty where it is none. Raises Fault."""
+    """Return (name, owner) of every model of a ``/models`` page. Raises Fault.
+
+    Empty if the page is not a list of models.
+    """
     body = await fetch(f"{url}/models", key=key, timeout=timeout, inward=inward)
     try:
         page = msgspec.json.decode(body)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return []
     entries = page.get("data") if isinstance(page, dict) else None
-    models = (
-        [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-    )
-    return [
-        (m["id"], str(m.get("owned_by") or "").lower())
-        for m in models
-        if isinstance(m.get("id"), str)
-    ]
+    if not isinstance(entries, list):
+        return []
+    models = []
+    for entry in entries:
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str):
+            models.append((entry["id"], str(entry.get("owned_by") or "").lower()))
+    return models
 
 
 def decision_forms(
     address: str, *, key_env: str | None = None, consents: Consents = NO_CONSENTS
 ) -> list[str]:
-    """In which forms a base URL takes typed questions; none is asked: an address that exists
-    refuses a GET otherwise than one that does not.
+    """Return the forms in which a base URL takes typed questions, without asking any.
+
+    A GET shows it: an address that exists refuses the method, another one is not found.
     """
     url = base_url(address)
     key = key_for(url, key_env, consents)
@@ -221,7 +227,7 @@ def decision_forms(
             await fetch(url + PATHS[form], key=key, timeout=ANSWER_SECONDS, inward=not served())
         except Fault as fault:
             return fault.kind in ("bad_request", "not_answered")
-        return False  # a page for whoever comes by
+        return False  # a page that answers a GET is no endpoint of ours
 
     async def every_form() -> list[bool]:
         return await asyncio.gather(*map(there, PATHS))
@@ -233,37 +239,12 @@ def test_judge(
     settings: JudgeSettings,
     consents: Consents = NO_CONSENTS,  # noqa: PT028 - it is no test
 ) -> JudgeReport:
-    """Ask a judge one small question, through the client that a run would use; and by each
-    constraint, where it answers.
+    """Ask a judge one small question, then try each constraint, through the client of a run.
 
-    Raises LabError for settings that can never work (no key, no address); a fault of the call is in
+    Raises LabError for settings that can never work (no key, no address). A fault of the call is in
     the report.
     """
-    about = settings.about
-    messages: tuple[dict[str, str], ...] = ({"role": "user", "content": QUESTION},)
-    if about.typed_questions:
-        options = [{"value": str(score), "description": ""} for score in range(1, 6)]
-        asked = {"type": "choice", "instructions": QUESTION.partition("\n")[0], "options": options}
-        messages = (
-            {"role": "state", "content": "Answer: 4"},
-            {"role": "question", "content": json.dumps(asked)},
-        )
-    if about.small_model:
-        messages = (*messages, {"role": "assistant", "content": "The score is "})
-    call = Call(
-        key="test",
-        condition=0,
-        items=(0,),
-        ordering=Ordering((1, 2, 3, 4, 5), tuple("12345")),
-        repeat=0,
-        messages=messages,
-        template="score.test",
-        scores=(1, 2, 3, 4, 5),
-        max_tokens=settings.max_tokens or (4 if about.small_model else TEST_TOKENS),
-        temperature=settings.temperature,
-        reasoning_effort=settings.reasoning_effort,
-        seed=settings.seed,
-    )
+    call = _test_call(settings)
 
     async def ask() -> tuple[Reply, list[Rung], list[str]]:
         asker = await open_judge(settings, consents=consents)
@@ -276,23 +257,62 @@ def test_judge(
 
     reply, rungs, adaptations = in_thread(ask)
     error = advised(reply.error, reply.kind) if reply.error else ""
-    if reply.kind in ("not_found", "wrong_model") and about.chat:
+    if reply.kind in ("not_found", "wrong_model") and settings.about.chat:
         error += models_hint(settings, consents)
-    numbers = re.findall(r"(?<![\d.])\d+(?![\d.]*\d)", reply.text.rpartition("</think>")[2])
-    score = float(numbers[0]) if len(set(numbers)) == 1 and not reply.error else None
+    score = None if reply.error else _only_number(reply.text)
     return JudgeReport(reply, score, bool(reply.top), error, tuple(rungs), tuple(adaptations))
 
 
-test_judge.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's, wherever it is imported
+test_judge.__test__ = False  # type: ignore[attr-defined]  # keeps pytest from collecting it
+
+
+def _only_number(text: str) -> float | None:
+    """Return the number in a reply after its reasoning; None for no number or several."""
+    numbers = set(re.findall(r"(?<![\d.])\d+(?![\d.]*\d)", text.rpartition("</think>")[2]))
+    if len(numbers) != 1:
+        return None
+    return float(numbers.pop())
+
+
+def _test_call(settings: JudgeSettings) -> Call:
+    """Return the call that asks the small question in the form that this judge takes."""
+    about = settings.about
+    messages: tuple[dict[str, str], ...] = ({"role": "user", "content": QUESTION},)
+    if about.typed_questions:
+        options = [{"value": str(score), "description": ""} for score in range(1, 6)]
+        asked = {"type": "choice", "instructions": QUESTION.partition("\n")[0], "options": options}
+        messages = (
+            {"role": "state", "content": "Answer: 4"},
+            {"role": "question", "content": json.dumps(asked)},
+        )
+    if about.small_model:
+        messages = (*messages, {"role": "assistant", "content": "The score is "})
+    room = SMALL_TOKENS if about.small_model else TEST_TOKENS
+    return Call(
+        key="test",
+        condition=0,
+        items=(0,),
+        ordering=Ordering((1, 2, 3, 4, 5), tuple("12345")),
+        repeat=0,
+        messages=messages,
+        template="score.test",
+        scores=(1, 2, 3, 4, 5),
+        max_tokens=settings.max_tokens or room,
+        temperature=settings.temperature,
+        reasoning_effort=settings.reasoning_effort,
+        seed=settings.seed,
+    )
 
 
 def models_hint(settings: JudgeSettings, consents: Consents) -> str:
-    """Which models the server lists, for a judge whose model it does not know."""
+    """Say which models the server lists, for a judge whose model it does not know."""
     try:
         names = models_of(settings.addresses[0], key_env=settings.key_env, consents=consents)
     except LabError:
         return ""
     if any(same_model(settings.model, name) for name in names):
         return ""
-    more = f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""
-    return f" It lists: {', '.join(shorten(name) for name in names[:MODELS_SHOWN])}{more}."
+    listed_names = ", ".join(shorten(name) for name in names[:MODELS_SHOWN])
+    if len(names) > MODELS_SHOWN:
+        listed_names += f" and {len(names) - MODELS_SHOWN} more"
+    return f" It lists: {listed_names}."

@@ -1,9 +1,11 @@
 """Ask a judge that is a Python function of the user's.
 
-``def judge(messages, item)`` stands in a file beside the study and runs in processes of its own
-(``own_code``), never in the lab's: bounded in memory and time, without any key but the judge's own,
-ended with all that it started. It returns a text, parsed like any judge's reply, a score, which
-stands for its label, or ``{"text": ..., "probabilities": {label: p}}``.
+``def judge(messages, item)`` is in a file next to the study. It runs in processes of its own
+(``own_code``), never in the lab's. They are limited in memory and time, get no key but the judge's
+own, and are ended with everything that they started.
+
+The function returns a text, which is parsed like any judge's reply; a score, which is taken for its
+label; or ``{"text": ..., "probabilities": {label: p}}``.
 """
 
 import asyncio
@@ -37,71 +39,67 @@ from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten, storable
 
 START_SECONDS = 300.0
-"""How long importing the file may take: some load a model."""
+"""How long importing the file may take. Some files load a model."""
 PASSED_ON = re.compile(
     r"VIRTUAL_ENV|CONDA_PREFIX|PYTHONPATH|XDG_\w+|CUDA_\w+|ROCR_\w+|HIP_\w+|OMP_\w+|MKL_\w+|OPENBLAS_\w+|HF_HOME|TORCH_HOME"
 )
-"""Variables that own code gets beside the worker's; any other may hold a secret."""
+"""Variables that own code gets besides the worker's. Any other variable may hold a secret."""
 
 
 def with_code(settings: JudgeSettings, folder: str | Path, *, trust: bool = False) -> JudgeSettings:
-    """The judge with ``folder``, where its file is, and the hash of that file: without a folder it
-    cannot be opened.
+    """Return the judge with the folder of its file and the file's hash, as it can be opened.
 
-    A study that names the hash was handed on by a lab: its code runs with ``trust`` alone, and only
-    where the file is that one. Raises LabError, also where there is no such file.
+    A study that names the hash was made by another lab. Its code runs only with ``trust``, and only
+    if the file here has that hash. Raises LabError for that, and if there is no such file.
     """
     options, name = read_options(PythonOptions, settings), f"Judge “{settings.name}”"
     if not options.path:
         raise LabError(
-            f'{name} names no file: expected options = {{ path = "my_judge.py", entry = "judge" '
-            f"}}. One that is a "
-            "notebook's function is asked there: rl.run(..., judges={...})."
+            f'{name} names no file. Set options = {{ path = "my_judge.py", entry = "judge" }}. To '
+            f"ask a notebook's function, use rl.run(..., judges={{...}}) in the notebook."
         )
     if not str(folder):
         raise LabError(
-            f"{name} runs {options.path}: start the lab with --code FOLDER, say yes to it in Set "
-            f"up."
+            f"{name} runs {options.path}. Start the lab with --code FOLDER, and say yes to the "
+            f"file in Set up."
         )
+    # A study file may come from anybody, so it may not name files outside of the folder.
     path = user_path(Path(folder).resolve() / options.path)
     if not path.resolve().is_relative_to(Path(folder).resolve()):
-        raise LabError(f"{name} names “{shorten(options.path)}”; expected a file in {folder}.")
+        raise LabError(f"{name} names “{shorten(options.path)}”. Name a file in {folder}.")
     sha256 = own_code.code_hash(checked_file(path, MAX_PLAIN))
     if options.sha256 not in ("", sha256):
         raise LabError(
             f"{name} was measured with another {options.path} (sha256 {options.sha256[:12]}…; the "
-            f"file here has "
-            f"{sha256[:12]}…). Put that file back, or take sha256 out of the study to measure this "
-            f"one."
+            f"file here has {sha256[:12]}…). Put that file back, or take sha256 out of the study "
+            f"to measure this one."
         )
     if options.sha256 and not trust:
         raise LabError(
-            f"{name}, which was handed on, would run {options.entry}() of {path} on this machine. "
-            f"Look at that file first; "
-            "then say yes with --trust, or in step 3 of Set up."
+            f"{name} comes from another lab and would run {options.entry}() of {path} on this "
+            f"machine. Look at that file first. Then say yes with --trust, or in step 3 of Set up."
         )
     named = {"path": options.path, "entry": options.entry, "sha256": sha256}
-    model = (
-        {} if "model" in settings.model_fields_set else {"model": f"{path.name}:{options.entry}"}
-    )
-    return settings.model_copy(update={"options": settings.options | named} | model).in_folder(
-        folder
-    )
+    changes: dict[str, Any] = {"options": settings.options | named}
+    if "model" not in settings.model_fields_set:
+        changes["model"] = f"{path.name}:{options.entry}"
+    return settings.model_copy(update=changes).in_folder(folder)
 
 
 def code_folder() -> Path | None:
-    """The folder whose functions the pages offer: that of ``lab --code FOLDER``."""
+    """Return the folder whose functions the pages offer: that of ``lab --code FOLDER``."""
     folder = os.environ.get("RUBRICLAB_CODE", "")
     return Path(folder) if folder and Path(folder).is_dir() else None
 
 
 class PythonJudge:
-    """The function of a file, in as many processes as calls are made at once, each begun anew where
-    it hangs or dies.
+    """Ask the function of a file, in one process for each call at a time.
 
-    ``items``: the run's, whose texts the function gets; ``function``: one that a notebook hands
-    over instead, called in threads of this process. Raises LabError for bad options and for a file
-    that is not the one that was measured.
+    A process that hangs or dies is replaced. Raises LabError for bad options, and for a file that
+    is not the one that was measured.
+
+    items: the run's; the function gets their texts.
+    function: a notebook's, which is called in threads of this process instead.
     """
 
     def __init__(
@@ -120,34 +118,22 @@ class PythonJudge:
         self._idle: list[Worker] = []
         if function is None:
             hide_environment()
-            sha256 = with_code(settings, settings.folder, trust=True).options["sha256"]
-            file, memory = (
-                Path(settings.folder).resolve() / self._options.path,
-                self._options.memory * MB,
-            )
-            supervised = [
-                sys.executable,
-                "-I",
-                supervisor.__file__,
-                "0",
-                "--speaking",
-                sys.executable,
-                "-P",
-                "-B",
-            ]
-            self._command = [
-                *supervised,
-                own_code.__file__,
-                str(file),
-                self._options.entry,
-                sha256,
-                str(memory),
-            ]
+            self._command = self._program()
+
+    def _program(self) -> list[str]:
+        """Return the command of a process that runs the function."""
+        sha256 = with_code(self._settings, self._settings.folder, trust=True).options["sha256"]
+        file = Path(self._settings.folder).resolve() / self._options.path
+        memory = self._options.memory * MB
+        supervised = [sys.executable, "-I", supervisor.__file__, "0", "--speaking"]
+        # -P keeps this package's folder from shadowing the libraries that the function imports; -B
+        # writes no compiled files next to the user's.
+        python = [sys.executable, "-P", "-B"]
+        own = [own_code.__file__, str(file), self._options.entry, sha256, str(memory)]
+        return [*supervised, *python, *own]
 
     async def ask(self, call: Call) -> Reply:
-        """One call, one Reply. A function that takes longer than the judge's timeout is given up,
-        its process ended.
-        """
+        """Ask one call. A function that takes longer than the judge's timeout is given up."""
         started = time.perf_counter()
         done: Future[dict[str, Any]] = Future()
         request = {
@@ -156,22 +142,24 @@ class PythonJudge:
         }
 
         def work() -> None:
-            done.set_running_or_notify_cancel()  # a late answer has nobody who waits for it
+            # From here on ``done`` cannot be cancelled, so a late result raises nothing.
+            done.set_running_or_notify_cancel()
             try:
                 done.set_result(self._said(request))
             except BaseException as fault:
                 done.set_exception(fault)
 
-        threading.Thread(
-            target=work, daemon=True
-        ).start()  # never waited for: a notebook's function may hang
+        # A notebook's function may hang for ever. A daemon thread keeps no program from ending.
+        threading.Thread(target=work, daemon=True).start()
         limit = self._settings.timeout
+        # A process of our own is ended at its timeout by ``_said``; a thread cannot be ended.
+        patience = None if self._function is None else limit
         try:
-            said = await asyncio.wait_for(
-                asyncio.wrap_future(done), None if self._function is None else limit
-            )
+            said = await asyncio.wait_for(asyncio.wrap_future(done), patience)
             if "error" in said:
-                kind = next((kind for kind in FINAL if kind == said.get("kind")), "code_error")
+                kind = str(said.get("kind"))
+                if kind not in FINAL:  # own code may say anything
+                    kind = "code_error"
                 raise Fault(kind, f"The function {said['error']}", self._key.values())
             reply = reply_of(
                 said["value"],
@@ -180,16 +168,16 @@ class PythonJudge:
                 seconds=time.perf_counter() - started,
             )
         except TimeoutError:
-            reply = Fault("code_timeout", f"The function gave no answer within {limit:g} s").reply(
-                limit
-            )
+            late = Fault("code_timeout", f"The function gave no answer within {limit:g} s")
+            reply = late.reply(limit)
         except Fault as fault:
             reply = fault.reply(time.perf_counter() - started)
         return mask_reply(reply, tuple(self._key.values()))
 
     def _said(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The function's ``value``, or the ``error`` in its place with its ``kind``. Raises
-        LabError for no function.
+        """Return the function's ``value``, or an ``error`` with its ``kind``.
+
+        Raises LabError if the file has no such function, and TimeoutError.
         """
         if self._function is not None:
             return own_code.answered(self._function, request, "<")
@@ -201,8 +189,8 @@ class PythonJudge:
             said = None
         if isinstance(said, dict) and "failed" in said:
             raise LabError(
-                f"{self._options.path} of “{self._settings.name}” is of no use: {said['failed']}. "
-                f"Mend it."
+                f"{self._options.path} of judge “{self._settings.name}” cannot be used: "
+                f"{said['failed']}. Fix the file."
             )
         if isinstance(said, dict) and {"value", "error"} & said.keys():
             self._idle.append(worker)
@@ -210,25 +198,26 @@ class PythonJudge:
         worker.close()
         if late:
             raise TimeoutError
-        return {"kind": "code_ended", "error": "ended its process, or was ended for want of memory"}
+        return {"kind": "code_ended", "error": "ended its process, or ran out of memory"}
 
     def _another(self) -> Worker:
+        """Start one more process."""
         passed = {name: value for name, value in os.environ.items() if PASSED_ON.fullmatch(name)}
-        self._all.append(
-            Worker(
-                command=self._command, environment=passed | self._key, start_seconds=START_SECONDS
-            )
+        worker = Worker(
+            command=self._command, environment=passed | self._key, start_seconds=START_SECONDS
         )
-        return self._all[-1]
+        self._all.append(worker)
+        return worker
 
     async def close(self) -> None:
-        """End all processes, with what they started; safe to call twice."""
+        """End all processes and everything that they started; safe to call twice."""
         await asyncio.gather(*(asyncio.to_thread(worker.close) for worker in self._all))
 
 
 def function_settings(name: str, function: Callable[..., Any]) -> JudgeSettings:
-    """A notebook's function as a judge; its identity is its source's, or its compiled code's where
-    there is no source.
+    """Return a notebook's function as a judge.
+
+    Its identity is the hash of its source or, if there is none, of its compiled code.
     """
     try:
         code = inspect.getsource(function).encode()
@@ -243,11 +232,10 @@ def function_settings(name: str, function: Callable[..., Any]) -> JudgeSettings:
 
 
 def item_of(call: Call, items: Sequence[Item]) -> dict[str, Any]:
-    """What a function gets beside the messages: the texts that the call is about, and the list as
-    it is shown.
+    """Return what a function gets besides the messages: the texts, and the list as it is shown.
 
-    ``answers``: of a comparison, or those that one call scores together. What people said of them
-    is left out.
+    A comparison, or a call that scores several answers, has them in ``answers``. People's ratings
+    are left out, because a judge must not see them.
     """
     about = [asdict(items[code]) for code in call.items if code < len(items)]
     facts: dict[str, Any] = {"answers": (), **(about[0] if about else {})}
@@ -265,7 +253,7 @@ def item_of(call: Call, items: Sequence[Item]) -> dict[str, Any]:
 
 
 def reply_of(value: Any, call: Call, *, model: str, seconds: float) -> Reply:
-    """The Reply that a returned value is. Raises Fault for what is none."""
+    """Return the reply that a function's value stands for. Raises Fault if it stands for none."""
     shown, labels = list(call.ordering.shown), call.ordering.labels
     given = value if isinstance(value, dict) else {"text": value}
     text, top = given.get("text"), given.get("probabilities") or {}
@@ -277,11 +265,12 @@ def reply_of(value: Any, call: Call, *, model: str, seconds: float) -> Reply:
     if len(text) > MAX_TEXT:
         raise Fault(
             "too_large",
-            f"The function's text has {len(text):,} signs; at most {MAX_TEXT:,} are read",
+            f"The function's text has {len(text):,} characters; the limit is {MAX_TEXT:,}",
         )
     chances = tuple((storable(str(label)), math.log(p)) for label, p in top.items() if p > 0)
     return Reply(text=storable(text), top=chances, model=model, seconds=seconds)
 
 
 def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number; True and False are not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

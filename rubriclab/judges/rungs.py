@@ -1,8 +1,8 @@
 """Find out whether a server constrains replies, by a question that a free answer must break.
 
-Servers drop fields that they do not know and answer freely all the same, with status 200: vLLM does
-so with ``grammar``, llama.cpp with ``structured_outputs``. So the judge is told to write a word
-that is no label, and only a label counts.
+Many servers ignore fields that they do not know: they answer freely, with status 200. vLLM does so
+with ``grammar``, llama.cpp with ``structured_outputs``. So the judge is told to write a word that
+is not a label. If it writes a label all the same, the server holds the constraint.
 """
 
 from dataclasses import dataclass
@@ -18,11 +18,12 @@ from rubriclab.model.text import shorten
 LABELS = ("3", "7")
 QUESTION = "Write the word banana and nothing else."
 BEGUN = "The word is "
-"""How the answer begins for a judge whose answers the lab begins: llama.cpp then takes a grammar,
-and no schema."""
-PROBE_TOKENS, THINKING_TOKENS = 64, 2_048
-"""Room for an answer in JSON with blanks, and for a judge that is told to reason first. A label
-that was cut (1 of 10) does not count as held."""
+"""How the reply begins for a judge whose replies the lab begins. llama.cpp then accepts a grammar
+but no schema, so the probe has to ask as a run does."""
+PROBE_TOKENS = 64
+"""Room for a reply in JSON with white space. A label that is cut off (1 of 10) is not held."""
+THINKING_TOKENS = 2_048
+"""Room for a judge that is told to reason first."""
 Word = Literal["held", "ignored", "refused", "cut", "reasoning"]
 
 
@@ -30,7 +31,8 @@ Word = Literal["held", "ignored", "refused", "cut", "reasoning"]
 class Rung:
     """What a server did with one constraint.
 
-    ``said``: what it answered, or its refusal, shortened; ``reply``: the whole reply.
+    said: the reply or the refusal, shortened.
+    reply: the whole reply.
     """
 
     rung: Constraint
@@ -40,6 +42,7 @@ class Rung:
 
     @property
     def held(self) -> bool:
+        """Whether the server holds replies to the labels."""
         return self.word == "held"
 
     def sentence(self) -> str:
@@ -55,7 +58,7 @@ class Rung:
 
 
 def probe_call(settings: JudgeSettings, rung: Constraint) -> Call:
-    """Return the call that asks for the word that is no label."""
+    """Return the call that asks for a word that is not a label."""
     messages: tuple[dict[str, str], ...] = ({"role": "user", "content": QUESTION},)
     if settings.about.small_model and settings.options.get("prefill", True):
         messages = (*messages, {"role": "assistant", "content": BEGUN})
@@ -79,7 +82,7 @@ def probe_call(settings: JudgeSettings, rung: Constraint) -> Call:
 
 
 def rung_of(rung: Constraint, call: Call, reply: Reply) -> Rung:
-    """Return what a reply to the probe's call says of the rung that it was asked by."""
+    """Return what the reply to a probe shows about the constraint that it was sent with."""
     if reply.error:
         return Rung(rung, "refused", shorten(reply.error, 200), reply)
     said = shorten(reply.text, 40)
@@ -93,9 +96,9 @@ def rung_of(rung: Constraint, call: Call, reply: Reply) -> Rung:
 
 
 async def ladder(settings: JudgeSettings, asker: Asker) -> list[Rung]:
-    """Ask an open judge once by each rung and return what the server did with it.
+    """Ask an open judge once under each constraint, and return what the server did with it.
 
-    Nothing is asked of kinds that cannot be constrained.
+    Kinds that cannot be constrained are asked nothing.
     """
     calls = [probe_call(settings, rung) for rung in settings.about.constraints]
     return [rung_of(call.constrain, call, await asker.ask(call)) for call in calls]

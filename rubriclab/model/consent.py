@@ -1,8 +1,8 @@
 """Know where a judge's key would go, and whether the user has said yes to that.
 
-A study file, a preset, a run's zip or a judge card may come from anybody, and each names an address
-and the variable that holds a key. So a key is sent only where somebody at this machine has agreed
-to this variable for this address.
+A study file, a preset, a run's zip or a judge card may come from anybody. Each of them can name an
+address and the variable that holds a key. So a key is sent only if somebody at this machine has
+agreed to this variable for this address.
 """
 
 import re
@@ -17,15 +17,16 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError, shorten
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
+"""A URL with the default port and one without a port are the same address."""
 HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 AUTHORITY = re.compile(
     r"(?P<scheme>(?i:https?))://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"
     r"(:(?P<port>[0-9]{1,5}))?(/[^\s?#]*)?"
 )
-"""URLs that every library reads in the same way: none can hold a user, a second host or a character
-that some libraries drop."""
+"""URLs that every library reads in the same way. They hold no user, no second host and no character
+that some libraries drop, so the host that was agreed to is the host that is asked."""
 SOCKET_NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)")
-"""A label that makes sockets read the whole host as an IPv4 address: ``2130706433``, ``0x7f.1``."""
+"""A last label that makes sockets read the host as an IPv4 address: ``2130706433``, ``0x7f.1``."""
 
 
 class Consent(NamedTuple):
@@ -40,7 +41,7 @@ NO_CONSENTS: Consents = frozenset()
 
 
 class NoConsent(LabError):
-    """Keys would go where nobody has agreed to. ``wanted``: the missing consents."""
+    """Keys would go to addresses that nobody has agreed to. ``wanted`` holds those consents."""
 
     def __init__(self, wanted: Iterable[Consent]) -> None:
         self.wanted = tuple(dict.fromkeys(wanted))
@@ -50,18 +51,18 @@ class NoConsent(LabError):
         )
         super().__init__(
             f"Nothing was sent: {where}. Nobody has agreed to that on this machine. Say yes only "
-            "to an address that you trust with this key: run the study once with --trust, or press "
-            "the button on the page."
+            "to an address that you trust with this key. To say yes, run the study once with "
+            "--trust, or press the button on the page."
         )
 
 
 def destination(url: str, ca_file: str | None = None) -> str:
     """Return ``scheme://host:port`` of a base URL in one spelling, to compare consents.
 
-    Hosts are in small letters and without a closing dot. Addresses in any notation of sockets
+    Hosts are in lower case and without a final dot. Addresses in any notation that sockets accept
     become plain figures. Certificates other than the system's are part of the address, because
-    whoever made them can answer in its place. Raises LabError for a URL where it is not certain who
-    would be asked.
+    whoever made them can answer in its place. Raises LabError for a URL if it is not certain which
+    host it means.
     """
     match = AUTHORITY.fullmatch(url.strip())
     try:
@@ -70,9 +71,9 @@ def destination(url: str, ca_file: str | None = None) -> str:
         host = ""
     if match is None or not host:
         raise LabError(
-            "It is not certain which host this address means, so no key is sent there. Expected "
-            "http://HOST:PORT/v1 or https://…, without a user; the host of letters, digits, dots "
-            "and hyphens (xn--… for others)."
+            "It is not certain which host this address means, so no key is sent there. Use "
+            "http://HOST:PORT/v1 or https://…, without a user. Write the host with letters, "
+            "digits, dots and hyphens (xn--… for other characters)."
         )
     scheme = match["scheme"].lower()
     port = int(match["port"] or DEFAULT_PORTS[scheme])
@@ -81,7 +82,7 @@ def destination(url: str, ca_file: str | None = None) -> str:
 
 
 def _host(text: str) -> str:
-    """Return a host in its one spelling. Raises ValueError or OSError where there is none."""
+    """Return a host in its one spelling. Raises ValueError or OSError if it has none."""
     if text.startswith("["):
         address = IPv6Address(text[1:-1])
         return str(address.ipv4_mapped) if address.ipv4_mapped else f"[{address}]"
@@ -90,14 +91,14 @@ def _host(text: str) -> str:
     if SOCKET_NUMBER.fullmatch(labels[-1]):
         return str(IPv4Address(socket.inet_aton(name)))
     if not all(HOST_LABEL.fullmatch(label) for label in labels):
-        raise ValueError("no name of a host")
+        raise ValueError("not the name of a host")
     return name
 
 
 def sent_by(settings: JudgeSettings) -> tuple[Consent, ...]:
     """Return where a judge's key would go: one entry for each address, none without a key.
 
-    Raises LabError for an address that cannot be told for certain.
+    Raises LabError for an address of which it is not certain which host it means.
     """
     if not settings.key_env:
         return ()
@@ -107,7 +108,8 @@ def sent_by(settings: JudgeSettings) -> tuple[Consent, ...]:
             return ()
         named = f"{settings.options['path']}, {settings.options.get('entry', 'judge')}()"
         return (Consent(settings.key_env, f"own code: {settings.folder or '.'}/{named}"),)
-    if about.takes_key and not about.served:  # where it sends the key, its package alone knows
+    # Only the package knows where such a judge sends its key.
+    if about.takes_key and not about.served:
         return (Consent(settings.key_env, f"package {about.package}"),)
     # A judge of this machine has no addresses: its key is never sent.
     addresses = dict.fromkeys(destination(url, settings.ca_file) for url in settings.addresses)

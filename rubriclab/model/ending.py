@@ -1,8 +1,8 @@
-"""Say how a reply ended by its finish reason, and why replies were not read.
+"""Say how a reply ended, from its finish reason, and why replies were not parsed.
 
-Servers name the end of a reply in many words. Only a short list of them says that the judge had
-finished; whatever else a server answers, known or not, is no whole reply, since "Score: 1" may
-have become "Score: 10".
+Servers name the end of a reply in many ways. Only those on a short list say that the judge had
+finished. A reply with any other finish reason, known or not, is not whole: its “Score: 1” might
+have become “Score: 10”.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ WHOLE = frozenset(
         "completed",
     }
 )
-"""What a server says of a reply that its judge ended; empty or null where it says nothing."""
+"""Finish reasons of replies that the judge ended itself; empty or null if a server gives none."""
 HELD_BACK = frozenset(
     {
         "blocklist",
@@ -43,36 +43,37 @@ HELD_BACK = frozenset(
         "spii",
     }
 )
-"""The provider withheld the reply, or the judge refused in a field of its own."""
+"""Finish reasons of replies that the provider withheld or the judge refused in a separate field."""
 CUT = frozenset({"length", "max_length", "max_output_tokens", "max_tokens", "model_length"})
-"""The reply reached a limit of tokens: that of the call, or the model's own."""
+"""Finish reasons of replies that reached a limit of tokens: the call's, or the model's own."""
 
 
 def ending_of(finish: str | None) -> Ending:
-    """Say how a reply with this finish reason ended; ``failed`` where the reason is on no list."""
+    """Return how a reply with this finish reason ended; “failed” if no list has the reason."""
     words = plain_finish(finish)
     if words in WHOLE:
         return "whole"
     if words in HELD_BACK:
         return "held back"
-    return "cut" if words in CUT else "failed"
+    if words in CUT:
+        return "cut"
+    return "failed"
 
 
 def lost_status(finish: str | None) -> str:
-    """Return the status, as tables name it, of a reply with this finish reason; "" for a whole
-    one.
-    """
+    """Return the status in tables of a reply with this finish reason; empty for a whole one."""
     status = {"whole": "", "cut": "truncated", "held back": "refused", "failed": "error"}
     return status[ending_of(finish)]
 
 
 def plain_finish(finish: str | None) -> str:
-    """Return a finish reason as the lists have it: "FinishReason.MAX_TOKENS" is "max_tokens"."""
-    return (finish or "").strip().lower().rpartition(".")[2].replace("-", "_").replace(" ", "_")
+    """Return a finish reason as the lists have it: “FinishReason.MAX_TOKENS” is “max_tokens”."""
+    name = (finish or "").strip().lower().rpartition(".")[2]
+    return name.replace("-", "_").replace(" ", "_")
 
 
 def why_not_whole(finish: str | None) -> str:
-    """Say in a few words why a reply is not whole; "" where it is."""
+    """Say why a reply is not whole; empty if it is."""
     ending, words = ending_of(finish), plain_finish(finish)[:40]
     if ending == "whole":
         return ""
@@ -86,11 +87,13 @@ def why_not_whole(finish: str | None) -> str:
 
 
 MOST_REASONS = 6
+"""How many reasons a sentence lists; the rest are counted together."""
 
 
 def not_read(reasons: Mapping[str, int], judgments: int) -> str:
-    """Say how many of ``judgments`` have no score and why, the commonest reasons first; ""
-    where all have one.
+    """Say how many of ``judgments`` have no score, and why; empty if all have one.
+
+    The most frequent reasons come first.
     """
     lost = sum(reasons.values())
     if not lost:

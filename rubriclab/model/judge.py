@@ -24,34 +24,40 @@ from rubriclab.model.part import Part
 from rubriclab.model.text import LabError, shorten
 
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""A seed that fits into the 64 bits that servers accept."""
 
-# A variable whose name speaks of another purpose is never sent to a judge's server, whatever a
-# study file says.
 FOREIGN_KEYS = re.compile(
     r"AWS_|AZURE_CLIENT|GOOGLE_APPLICATION|GITHUB|GITLAB|SSH|DATABASE|POSTGRES|MYSQL|STRIPE|NPM_|PYPI"
 )
+"""Variables whose names show another purpose. They are never sent to a judge's server, whatever a
+study file says."""
 
 ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 AN_ADDRESS = "http://HOST:PORT/v1 or https://…, without a key, a user or a query in it"
-"""What is kept with the study; a refused one may hold a key, so no message repeats it."""
+"""An address is kept with the study, so it may hold no secret. A refused one may hold a key, so no
+message repeats it."""
 SECRET_FIELD = re.compile(
     r'(?i)"((x-)?(api[-_]?key|authorization|(access|auth)[-_]token|password|secret))":'
 )
+"""A field of ``extra`` that holds a secret, which would be kept with the study."""
 
 RESERVED = frozenset({"model", "messages", "stream", "n", "state", "input", "questions"})
-"""Fields of a request that ``extra`` may not replace: they would make another study of it."""
+"""Fields of a request that ``extra`` may not replace, because the study decides them."""
 
 
 class JudgeSettings(Part):
-    """One judge. ``name`` stands in results; all but pace and prices is part of a call's identity.
+    """One judge of a study.
 
-    ``temperature`` None (in a file: "server", since TOML has no null) leaves the server's own.
-    ``rpm``: calls a minute. ``timeout``: seconds a call. Prices are per million tokens. ``options``
-    belong to the kind (planted effects, a file of own code). ``constrain``: whether, and how, the
-    server holds a reply that is one label to the labels (``model/constraint.py``).
+    name: in results. ``identity`` says which settings decide a reply.
+    temperature: None leaves the server's own. In a file that is “server”, since TOML has no null.
+    rpm: calls per minute.
+    timeout: seconds per call.
+    price_input, price_output: per million tokens.
+    constrain: how the server holds a reply to the labels (``model/constraint.py``).
+    options: of the kind, for example planted effects or a file of own code.
     """
 
-    # A key given for its variable's name must reach no log by the words of a refusal.
+    # Somebody may type a key instead of its variable's name. No message may then repeat it.
     model_config = ConfigDict(allow_inf_nan=False, hide_input_in_errors=True)
 
     name: str = Field(min_length=1, max_length=100)
@@ -86,7 +92,7 @@ class JudgeSettings(Part):
             return value
         try:
             about = kind_named(kind)
-        except LabError:  # said of the field ``kind``
+        except LabError:  # reported by the validator of ``kind``
             return value
         return value | {"model": about.models[0] if about.models else about.name}
 
@@ -104,7 +110,7 @@ class JudgeSettings(Part):
     def _addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for number, address in enumerate(value, 1):
             if not ADDRESS.fullmatch(address.strip()):
-                raise ValueError(f"number {number} is no address; expected {AN_ADDRESS}")
+                raise ValueError(f"number {number} is not an address. Use {AN_ADDRESS}")
         return value
 
     @field_validator("extra")
@@ -167,16 +173,14 @@ class JudgeSettings(Part):
 
     @property
     def older_constraint(self) -> bool:
-        """Whether ``options.constrain = true`` of kind vllm is set: what studies said before
-        ``constrain`` existed.
-        """
+        """Whether kind vllm has ``options.constrain``, which is older than ``constrain``."""
         return self.about.vllm and bool(self.options.get("constrain"))
 
     def constraint_of(self, template: str) -> Constraint:
-        """Return how replies to calls of a template are constrained where they are one label.
+        """Return how the replies to a template's calls are constrained, if they are one label.
 
-        The older ``options.constrain`` means a choice, for the lab's own score prompts alone. Runs
-        that were made with it go on with it.
+        The older ``options.constrain`` means a choice, only for the lab's own score prompts. Runs
+        that were made with it continue with it.
         """
         if self.older_constraint and template.startswith("score."):
             return "choice"
@@ -184,18 +188,21 @@ class JudgeSettings(Part):
 
     @property
     def folder(self) -> str:
-        """Where the files that ``options`` name lie; never said by a file, so that none can run
-        another folder's code.
+        """The folder of the files that ``options`` name.
+
+        No study file can set it, so none can run code of another folder.
         """
         return self._folder
 
     def in_folder(self, folder: str | Path) -> Self:
+        """Return the judge with the folder of its files."""
         copy = self.model_copy()
         copy._folder = str(folder)
         return copy
 
     @property
     def simulated(self) -> bool:
+        """Whether this judge's replies are made up."""
         return self.about.simulated
 
     @property
@@ -206,8 +213,9 @@ class JudgeSettings(Part):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The base URLs that this judge asks. Empty for one of this machine, even if its settings
-        name some.
+        """The base URLs that this judge asks.
+
+        Empty for a judge of this machine, even if its settings name some.
         """
         if not self.served:
             return ()
@@ -217,7 +225,10 @@ class JudgeSettings(Part):
         return (default,)
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides a reply: part of a call's key. Pace, prices and timeouts are not."""
+        """Return the settings that decide a reply. They are part of a call's key.
+
+        Pace, prices and timeouts are not.
+        """
         kept = {
             "kind",
             "model",
@@ -231,7 +242,7 @@ class JudgeSettings(Part):
             "options",
         }
         body = self.model_dump(mode="json", include=kept)
-        if self.constrain != "free":  # runs that were made before it was known keep their keys
+        if self.constrain != "free":  # so that runs older than the setting keep their keys
             body["constrain"] = self.constrain
         about = self.about
         if about.idle_options:
@@ -249,16 +260,19 @@ Options = TypeVar("Options", bound=BaseModel)
 
 
 def read_options(model: type[Options], settings: JudgeSettings) -> Options:
-    """The options of a judge's kind. Raises LabError naming the first wrong one, its value and what
-    is expected.
+    """Return the options of a judge, checked by its kind's model.
+
+    Raises LabError with the first wrong option, its value and what is expected.
     """
     try:
         return model.model_validate(settings.options)
     except ValidationError as error:
         first = error.errors()[0]
-        given = "" if first["type"] == "extra_forbidden" else f" is {shorten(repr(first['input']))}"
+        given = ""
+        if first["type"] != "extra_forbidden":  # there the option is wrong, not its value
+            given = f" is {shorten(repr(first['input']))}"
         raise LabError(
             f"Option “{shorten(str(first['loc'][0]))}” of the {settings.kind} judge "
-            f"“{settings.name}”{given}: "
-            f"{first['msg']}. It has the options {', '.join(model.model_fields)}."
+            f"“{settings.name}”{given}: {first['msg']}. It has the options "
+            f"{', '.join(model.model_fields)}."
         ) from error

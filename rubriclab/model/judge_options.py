@@ -15,10 +15,9 @@ Packing = Literal["packed", "alone", "reversed"]
 as questions of one request, the last one first."""
 DecisionForm = Literal["systemone", "openai"]
 CONTEXT_TOKENS = 2_048
-"""Room for prompt and reply. The embedded server has one slot, and a context is split over slots.
-"""
+"""Room for prompt and reply, in tokens. The embedded server has one slot, which gets all of it."""
 BATCH_THREADS = 2
-"""For reading a prompt. Measured on two cores: reading gains from the second thread."""
+"""Threads that read a prompt. Measured on two cores, reading gains from the second one."""
 
 
 class NoOptions(Part):
@@ -28,7 +27,7 @@ class NoOptions(Part):
 class ChatOptions(Part):
     """Options of a judge behind a chat API.
 
-    ``served_model``: the name that the server answers with, where it is another one ("*": any).
+    served_model: the name that the server answers with, if it is another one (“*”: any).
     """
 
     served_model: str = ""
@@ -37,7 +36,7 @@ class ChatOptions(Part):
 class VllmOptions(ChatOptions):
     """Options of a judge behind vLLM.
 
-    ``constrain``: what studies said before ``[[judges]] constrain`` existed. Their runs go on so.
+    constrain: the setting of studies older than ``[[judges]] constrain``, whose runs continue.
     """
 
     constrain: bool = False
@@ -46,16 +45,19 @@ class VllmOptions(ChatOptions):
 class EmbeddedOptions(BaseModel):
     """Options of the embedded model.
 
-    ``path`` of a GGUF file of your own; ``sha256`` that the file must have; ``context`` in tokens;
-    ``threads`` for reading prompts. ``prefill = false``: do not begin the judge's answer for it
-    (``study/plan.py`` reads that).
+    path: a GGUF file of the user's own.
+    sha256: what that file must have.
+    context: in tokens.
+    threads: for reading prompts.
+    prefill: whether the lab begins the judge's reply; ``study/plan.py`` reads it.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     path: str | None = None
     sha256: str = ""
-    context: int = Field(CONTEXT_TOKENS, ge=1, le=131_072)  # 10^9 kept llama.cpp busy for minutes
+    # Without a limit, a context of 10^9 tokens kept llama.cpp busy for minutes.
+    context: int = Field(CONTEXT_TOKENS, ge=1, le=131_072)
     threads: int = Field(BATCH_THREADS, ge=1, le=256)
     prefill: Any = None
 
@@ -63,10 +65,12 @@ class EmbeddedOptions(BaseModel):
 class DecisionOptions(Part):
     """Options of a judge that answers typed questions with a probability for each option.
 
-    ``form``: of the request, ``systemone`` (vLLM, SGLang, llama.cpp) or ``openai``
-    (``client.decisions``). ``question``: the options of a rubric as a choice, in any order, or as a
-    score, whose levels go up or down. ``served_model``: the name that the server answers with where
-    it is another one ("*": any). ``path``: a GGUF file of a decision model, in place of a server.
+    form: of the request, ``systemone`` (vLLM, SGLang, llama.cpp) or ``openai``
+        (``client.decisions``).
+    question: a rubric's options as a choice, in any order, or as a score, whose levels go up or
+        down.
+    served_model: the name that the server answers with, if it is another one (“*”: any).
+    path: a GGUF file of a decision model, instead of a server.
     """
 
     form: DecisionForm = "systemone"
@@ -79,8 +83,11 @@ class DecisionOptions(Part):
 class PythonOptions(Part):
     """Options of a judge that is a function in a file.
 
-    ``path``: the file, next to the study. ``sha256``: its ``code_hash``, filled in by the lab; a
-    study that names it runs that very code or nothing. ``memory``: MB that one process may use.
+    path: the file, next to the study.
+    entry: the function's name.
+    sha256: the file's ``code_hash``, filled in by the lab. A study that names it runs exactly that
+        code or nothing.
+    memory: MB that one process may use.
     """
 
     path: str = Field("", max_length=500)
@@ -90,18 +97,24 @@ class PythonOptions(Part):
 
 
 class Effects(Part):
-    """Effects that a simulated judge plants. The defaults see quality and plant no bias.
+    """Effects that are planted in a simulated judge. The defaults see quality and plant no bias.
 
-    ``first``: log-odds of what is listed first; ``slope``: log-odds a position further down;
-    ``item_lean``: standard deviation of each item's own log-odds at each position (they cancel out
-    over items). ``line``: points that an ascending list adds to the score, against a descending
-    one. ``quality``: standard deviation of the items' right scores, in steps of the scale around
-    its middle. ``noise`` divides all log-odds; 0 picks the likeliest. For criteria in one call:
-    ``criteria_first`` points for the one listed first, ``carryover`` times the distance of the
-    score just given from the middle. ``unparsed``: share of replies that name no score.
-    ``latency``: seconds an answer takes. ``written``: standard deviation, in steps, of the quality
-    of the reference answers that it writes around the score asked for. ``seed`` makes another judge
-    of the same effects.
+    first: log-odds added to the option listed first.
+    slope: log-odds added per position further down.
+    item_lean: standard deviation of each item's own log-odds at each position. They cancel out over
+        items.
+    line: points by which an ascending list scores higher than a descending one.
+    quality: standard deviation of the items' right scores around the middle of the scale, in steps.
+    noise: what all log-odds are divided by; 0 picks the likeliest option.
+    criteria_first: points added to the criterion listed first in a call.
+    carryover: share of the last criterion's distance from the middle that is added to the next one.
+    first_of_several: points added to the answer listed first in a call.
+    ties: share of comparisons that end in a tie.
+    written: standard deviation of the quality of the reference answers that it writes, around the
+        score asked for, in steps.
+    unparsed: share of replies without a score.
+    latency: seconds that a reply takes.
+    seed: makes another judge with the same effects.
     """
 
     first: float = Field(0.0, ge=-20, le=20)

@@ -1,4 +1,4 @@
-"""Refuse what nobody meant in a table of settings: unknown keys, and ``true`` for a number."""
+"""Refuse typing errors in a table of settings: unknown keys, and ``true`` for a number."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 
 
 class Part(BaseModel):
-    """A table of the study file.
+    """One table of the study file.
 
-    Unknown keys are refused, so that a typing error is never silently left out. So is ``true`` in
-    place of a number, because Python counts it as 1.
+    Unknown keys are refused, so that no misspelt setting is ignored. ``true`` is refused instead of
+    a number, because Python counts it as 1.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

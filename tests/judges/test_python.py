@@ -147,7 +147,7 @@ def test_a_comparison_shows_its_answers_without_ratings() -> None:
         ("return True", "code_reply", "bool True"),
         ("return judge", "code_reply", "function"),
         ("return {'text': '4', 'probabilities': {'4': 2}}", "code_reply", "returned dict"),
-        ("return 'x' * 50_000_000", "too_large", "at most"),
+        ("return 'x' * 50_000_000", "too_large", "the limit is"),
         ("a = []\nfor _ in range(100_000): a = [a]\nreturn a", "code_reply", "RecursionError"),
         ("class A:\n    def __repr__(self): raise ValueError\nreturn A()", "code_reply", "A"),
         (
@@ -272,7 +272,7 @@ def test_the_file_is_part_of_the_identity_and_must_be_the_one_that_was_measured(
     handed = JudgeSettings(
         **first.model_dump()
     )  # as a study file holds it: with the hash, without the folder
-    with pytest.raises(LabError, match=r"handed on.*judge\(\) of .*my_judge.py.*--trust"):
+    with pytest.raises(LabError, match=r"from another lab.*judge\(\) of .*my_judge.py.*--trust"):
         with_code(handed, tmp_path)
     assert with_code(handed, tmp_path, trust=True).identity() == first.identity()
     with pytest.raises(LabError, match="--code FOLDER"):
@@ -316,11 +316,11 @@ def test_files_that_it_imports_are_part_of_the_identity(tmp_path: Path) -> None:
     ("options", "words"),
     [
         ({}, "names no file"),
-        ({"path": "../outside.py"}, "expected a file in"),
-        ({"path": "/etc/passwd"}, "expected a file in"),
+        ({"path": "../outside.py"}, "Name a file in"),
+        ({"path": "/etc/passwd"}, "Name a file in"),
         ({"path": "missing.py"}, "cannot be read"),
         ({"path": "pipe"}, "a pipe or a device"),
-        ({"path": "link.py"}, "expected a file in"),
+        ({"path": "link.py"}, "Name a file in"),
         ({"path": "my_judge.py", "entry": "os.system"}, "entry"),
         ({"path": "my_judge.py", "entry": "other"}, "no function “other”"),
         ({"path": "broken.py"}, "SyntaxError"),
@@ -351,7 +351,7 @@ def test_a_function_of_a_notebook_that_hangs_is_given_up() -> None:
     judge = function_settings("mine", slow).model_copy(update={"timeout": 0.3})
     late, fine = asked(judge, option_call(), option_call(repeat=1), function=slow)
     assert (late.kind, fine.text) == ("code_timeout", "4")
-    with pytest.raises(LabError, match=r"notebook's function is asked there"):
+    with pytest.raises(LabError, match=r"notebook's function, use rl\.run"):
         asked(judge)
     other = function_settings("mine", lambda *_: "5")
     assert other.identity() != judge.identity()

@@ -115,5 +115,5 @@ def test_why_it_cannot_be_started_here(monkeypatch: pytest.MonkeyPatch, fake_vll
 @pytest.mark.usefixtures("fake_vllm")
 @pytest.mark.parametrize("model", ["", "  ", "--trust-remote-code", "a\0b"])
 def test_what_is_no_model(model: str) -> None:
-    with pytest.raises(LabError, match="is no model"):
+    with pytest.raises(LabError, match="is not a model"):
         VllmServer(model)

@@ -166,7 +166,7 @@ def test_a_file_of_one_s_own(tmp_path: Path) -> None:
     (tmp_path / "text.gguf").write_text("no model")
     for path, words in (
         ("/no/such.gguf", "No such file"),
-        (str(tmp_path / "text.gguf"), "no GGUF"),
+        (str(tmp_path / "text.gguf"), "not a GGUF"),
         (str(tmp_path), "cannot be read"),
     ):
         with pytest.raises(LabError, match=words):
