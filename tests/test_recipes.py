@@ -32,6 +32,8 @@ def follow_recipes(copy: Path) -> None:
         text = (copy / name).read_text("utf-8")
         (start,) = re.finditer(rf"^{constant}\b[^\n]*[{{(\[]\n", text, re.MULTILINE)
         at = start.end() if where == "in" else start.start()
+        if where == "before":  # a function: two empty lines follow it
+            block = block.rstrip() + "\n\n\n"
         (copy / name).write_text(text[:at] + block + text[at:], "utf-8")
     for name, diff in DIFF.findall(RECIPES):
         lines = diff.splitlines(keepends=True)

@@ -129,7 +129,8 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
         elif name in rejected:
             word = "effect"
         few = "too_few_units" if not np.isfinite(answer.low) else ""
-        answered[name] = replace(answer, word=word, why=why[name] or few)
+        decided = replace(answer, word=word, why=why[name] or few)
+        answered[name] = _on_one_side(decided) if word == "effect" else decided
     kept = {name: answer for name, answer in answered.items() if answer.why != "no_scores"}
     # Cells are sorted by their content, so equal content lies alike.
     alike = all(
@@ -209,6 +210,17 @@ def _change(estimates: list[Estimate], limits: list[float]) -> Change:
         word="equivalent" if inside else "undecided",
         smallest=limits[0],
     )
+
+
+def _on_one_side(change: Change) -> Change:
+    """Return the change with an interval that does not pass 0.
+
+    The test rejects "no change", so nothing on the other side of 0 is left. Where nearly all units
+    move alike, the interval is an exact bound that does not know of the test and passes 0.
+    """
+    if change.value > 0:
+        return replace(change, low=max(change.low, 0.0))
+    return replace(change, high=min(change.high, 0.0))
 
 
 def _gate(moved: dict[str, Floats]) -> Gate:

@@ -168,6 +168,16 @@ def test_no_change_is_claimed_behind_a_closed_gate(risen: int, word: str) -> Non
     assert level.word == word
 
 
+@pytest.mark.parametrize("way", [1, -1])
+def test_a_change_has_an_interval_on_its_own_side_of_0(way: int) -> None:
+    """All twelve items move by a quarter of a point: with no spread, only a bound is known."""
+    orders = np.tile(PAIR, (2, 1))
+    low, high = options([[1, 1, 1, 1]] * 12, orders), options([[1, 1, 1, 2]] * 12, orders)
+    level = between(*((low, high) if way > 0 else (high, low))).questions["level"]
+    assert (level.word, level.value) == ("effect", way / 4)
+    assert min(way * level.low, way * level.high) == 0
+
+
 @pytest.mark.parametrize("question", ["level", "order", "noise"])
 def test_what_changed_is_told_and_nothing_else(question: str) -> None:
     rng = np.random.default_rng(5)

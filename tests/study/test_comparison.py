@@ -224,7 +224,7 @@ def test_answers_in_one_call_are_asked_about_alone_beside_it() -> None:
         for call in calls
     )
     assert Counter(len(call.items) for call in plan.previews()) == {4: 8, 1: 1}
-    with pytest.raises(LabError, match="not asked about"):
+    with pytest.raises(LabError, match="not part of this study"):
         plan.messages(0, 0, Ordering(("x", "y"), ("A", "B")))
 
 
