@@ -39,7 +39,7 @@ WHERE = {
 
 
 def summary(held: Draft) -> str:
-    """Return the line that stands for the closed step: the judges' names."""
+    """Return what the closed step shows: the judges' names."""
     judges = held.study.judges
     if len(judges) == 1:
         return f"{shorten(judges[0].name, 50)} · {judges[0].about.label}"

@@ -129,30 +129,35 @@ class PackagedKind(JudgeKind):
 
 # ---------------------------------------------------------------- the lab's own kinds
 async def _open_embedded(settings: JudgeSettings, opening: Opening) -> Asker:
+    """Open a model file that runs in this process."""
     from rubriclab.judges.embedded import EmbeddedJudge
 
     return await EmbeddedJudge.open(settings, progress=opening.progress)
 
 
 async def _open_python(settings: JudgeSettings, opening: Opening) -> Asker:
+    """Open a judge that is a function of the user."""
     from rubriclab.judges.python import PythonJudge
 
     return PythonJudge(settings, opening.items, opening.secrets, opening.function, opening.consents)
 
 
 async def _open_simulated(settings: JudgeSettings, opening: Opening) -> Asker:
+    """Open a judge whose replies are made up."""
     from rubriclab.judges.simulated import SimulatedJudge
 
     return SimulatedJudge(settings, opening.rubric)
 
 
 async def _open_chat(settings: JudgeSettings, opening: Opening) -> Asker:
+    """Open a judge that is asked by OpenAI chat completions."""
     from rubriclab.judges.client import ChatClient
 
     return ChatClient(_with_address(settings), secrets=opening.secrets, consents=opening.consents)
 
 
 async def _open_decisions(settings: JudgeSettings, opening: Opening) -> Asker:
+    """Open a judge that is asked typed questions."""
     if not settings.served:  # a model file instead of a server
         return await _open_embedded(settings, opening)
     from rubriclab.judges.decision_server import DecisionClient
@@ -252,6 +257,7 @@ def _check_packaged(about: PackagedKind, settings: JudgeSettings) -> None:
 
 
 def _failed(about: PackagedKind, settings: JudgeSettings, fault: Exception) -> str:
+    """Return the error for a package whose judge could not be opened."""
     return (
         f"Judge “{settings.name}” could not be opened: the package {about.package} failed "
         f"({type(fault).__name__}: {shorten(str(fault), 200)}). Check the judge's settings, or "
@@ -292,6 +298,7 @@ class Guarded:
         return reply
 
     async def _one(self, call: Call) -> list[Reply]:
+        """Ask once without the guard. The list makes it like ``ask_together``."""
         return [await self._asker.ask(call)]
 
     async def _guarded(

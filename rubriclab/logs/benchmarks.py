@@ -276,3 +276,4 @@ BENCHMARKS = (
     Reader("MT-Bench single ratings", lambda log: log.has(*MT_SINGLE), _mt_singles),
     Reader("Prometheus or BiGGen Bench", _is_prometheus, _prometheus),
 )
+"""The readers of this module, each with its test of whether a log is from its benchmark."""

@@ -123,9 +123,10 @@ def orders_to_average(
     """Return how many orders to average, with one call in each.
 
     Return 1 where one order is enough. Otherwise return the smallest number whose expected error is
-    at most ``wanted`` points, but at least ``needed``, the number for a dependability of 0.9 (NaN
-    where we do not know it). Return at least 2 where the advice is to average, and never more than
-    the run asked. ``errors``: expected errors by number of orders, from 1 on.
+    at most ``wanted`` points at the upper end of its interval (all orders if none is), but at least
+    ``needed``, the number for a dependability of 0.9 (NaN where we do not know it). Return at least
+    2 where the advice is to average, and never more than the run asked.
+    ``errors``: expected errors by number of orders, from 1 on.
     """
     if action in ONE_WILL_DO:
         return 1

@@ -60,6 +60,7 @@ def r_of(totals: Floats) -> Floats:
 def pearson(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
     """Return Pearson's r of all units, and without each unit."""
     u, v = _from_mean(x), _from_mean(y)
+    # Sums add up over units, so leaving out a unit only subtracts its sums.
     by_unit = sum_by(unit, np.stack([np.ones(len(x)), u, v, u * u, v * v, u * v], axis=1), units)
     total = by_unit.sum(axis=0)
     return LeftOut(float(r_of(total)), r_of(total - by_unit))
@@ -213,6 +214,7 @@ def budget(
     ranked = np.argsort(unit, kind="stable")
     starts = np.searchsorted(unit[ranked], np.arange(units))
     known = np.isfinite(tables[:, ranked])
+    # r does not change when we subtract a constant, but its moments lose fewer digits.
     middle = float(tables[np.isfinite(tables)].mean()) if known.any() else 0.0
     tables, y = np.where(known, tables[:, ranked] - middle, 0.0), _from_mean(human)[ranked]
     for k in calls:
