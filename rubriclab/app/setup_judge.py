@@ -24,7 +24,9 @@ from rubriclab.model.study import validated
 from rubriclab.model.text import LabError, shorten
 
 WORDS = SETUP["judge"]
+"""Labels and help of this step."""
 PROVIDERS, FIELDS = WORDS["providers"], WORDS["fields"]
+"""(Address, name of the key's variable) by provider, and the fields that every kind has."""
 KEY_HELP = "The variable's name, never the key itself. It is read where the lab runs."
 WHERE = {
     "embedded": "machine",
@@ -33,10 +35,11 @@ WHERE = {
     "code": "python",
     "simulated": "simulated",
 }
-"""Under which answer to "Where does the judge run?" each form is found."""
+"""The answer to "Where does the judge run?" that leads to each form."""
 
 
 def summary(held: Draft) -> str:
+    """Return what the closed step shows: the judges' names."""
     judges = held.study.judges
     if len(judges) == 1:
         return f"{shorten(judges[0].name, 50)} · {judges[0].about.label}"
@@ -44,7 +47,7 @@ def summary(held: Draft) -> str:
 
 
 def body(held: Draft) -> None:
-    """The open step: the judges that there are, and the form of the one that is open."""
+    """Draw the open step: the list of judges, and the form of the one that is open."""
     judges = held.study.judges
     rows = [f"**{safe(judge.name, 60)}** :gray[{safe(judge.model, 60)}]" for judge in judges]
     number = listed(rows, "judge", _remove)
@@ -53,7 +56,7 @@ def body(held: Draft) -> None:
         try:
             judges = (*judges[:number], _form(judges[number], names), *judges[number + 1 :])
             held.change(judges=judges)
-        except LabError as fault:  # often no fault yet, as while a server loads
+        except LabError as fault:  # may be temporary, for example while a server loads
             held.problems[3] = str(fault)
             st.markdown(f":orange[{safe(str(fault))}]")
     fine = 3 not in held.problems
@@ -71,7 +74,7 @@ def body(held: Draft) -> None:
 
 
 def _add() -> None:
-    """One more judge: the next of the small models, until another one is chosen."""
+    """Add a judge. It starts as the next small model that no judge uses."""
     held = draft()
     judges = held.study.judges
     model = next(
@@ -84,13 +87,14 @@ def _add() -> None:
 
 
 def _remove(number: int) -> None:
+    """Remove a judge. A study needs one, so the default judge replaces the last."""
     held = draft()
     kept = held.study.judges[:number] + held.study.judges[number + 1 :]
     held.change(judges=kept or (JudgeSettings(name="smollm2-135m"),))
 
 
 def _other_name(model: str, names: set[str]) -> str:
-    """A name for results that no other judge has."""
+    """Return a name for the results that no other judge has."""
     name = shorten(model.rsplit("/", 1)[-1], 80)
     while name in names:
         name = f"{name} (2)"
@@ -98,12 +102,15 @@ def _other_name(model: str, names: set[str]) -> str:
 
 
 def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
-    """Draw the fields of one judge. Raises LabError for settings that cannot be used."""
+    """Draw the form of one judge and return its settings.
+
+    ``names``: names of the other judges. Raises LabError for settings that cannot be used.
+    """
     values = _values(judge)
     if not values.get("model", judge.model):
         raise LabError("First choose the judge's model in step 3.")
     if values.get("kind", judge.kind) != judge.kind:
-        # The other kind's address, key and options mean nothing to this one.
+        # Drop the address, key and options: they belong to the other kind.
         kept = {
             "name",
             "temperature",
@@ -126,9 +133,9 @@ def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
 
 
 def _values(judge: JudgeSettings) -> dict[str, Any]:
-    """Ask where the judge runs, draw the form for that, and return what was chosen."""
+    """Ask where the judge runs, draw the form for that, and return the chosen settings."""
     kinds, faults_of_packages = all_kinds()
-    # A kind without a form of its own gets an entry of its own; "kind:" keeps it apart from ours.
+    # A kind without a form is one more choice. "kind:" tells it apart from the lab's choices.
     drawn = {f"kind:{kind.name}": kind for kind in kinds if not kind.form}
     offered = dict(WORDS["where"]) | {key: kind.label for key, kind in drawn.items()}
     where = WHERE.get(judge.about.form, f"kind:{judge.kind}")
@@ -146,7 +153,7 @@ def _values(judge: JudgeSettings) -> dict[str, Any]:
 
 
 def _from_model(judge: JudgeSettings, about: JudgeKind) -> dict[str, Any]:
-    """The fields of a kind that has no form of its own, drawn from its record and options."""
+    """Draw a kind without a form of its own, from its record and options; return the settings."""
     same = judge.kind == about.name
     if about.help:
         st.caption(safe(about.help, 400))
@@ -192,17 +199,22 @@ def _from_model(judge: JudgeSettings, about: JudgeKind) -> dict[str, Any]:
 
 
 def _require_key(variable: str | None) -> None:
-    """Raise LabError where the variable is not set, or is not meant for judges."""
+    """Raise LabError where the variable is not set, or is not meant for judges' keys."""
     read_key(validated(JudgeSettings, {"name": "this judge", "key_env": variable}))
 
 
 DRAWN_TYPES = frozenset({"boolean", "string", "integer", "number"})
-"""Types of JSON schema that a widget can ask for; other options are for study files."""
+"""JSON schema types that have a widget. Only a study file can set other options."""
 EMPTY = {"boolean": False, "string": "", "integer": 0, "number": 0.0}
+"""First value of a widget, by JSON schema type, for an option without a default or a minimum."""
 
 
 def _options_from_model(given: Mapping[str, Any], about: JudgeKind) -> dict[str, Any]:
-    """Draw the options of a kind from its model and return those that are not its defaults."""
+    """Draw the options of a kind from their pydantic model, and return those to keep.
+
+    These are values that differ from the default, values that were ``given``, and options that no
+    widget can ask for.
+    """
     fields, starts, undrawn = dict[str, Any](), dict[str, Any](), list[str]()
     properties = about.options.model_json_schema().get("properties", {})
     for name, schema in properties.items():
@@ -213,7 +225,7 @@ def _options_from_model(given: Mapping[str, Any], about: JudgeKind) -> dict[str,
             continue
         field_info = about.options.model_fields[name]
         starts[name] = given.get(name, schema.get("default"))
-        if starts[name] is None and "anyOf" not in schema:  # an option that has to be given
+        if starts[name] is None and "anyOf" not in schema:  # a required option
             starts[name] = _first_value(kinds[0])
         fields[name] = {
             "label": field_info.title or name.replace("_", " ").capitalize(),
@@ -232,6 +244,7 @@ def _options_from_model(given: Mapping[str, Any], about: JudgeKind) -> dict[str,
 
 
 def _embedded(judge: JudgeSettings) -> dict[str, Any]:
+    """Draw the form of a small model on this machine, and return the settings."""
     own = [judge.model] if judge.about.small_model else []
     models = list(dict.fromkeys([*CATALOGUE, *own]))
     about = "No key, no server, no graphics card."
@@ -249,6 +262,7 @@ def _embedded(judge: JudgeSettings) -> dict[str, Any]:
 
 
 def _server(judge: JudgeSettings) -> dict[str, Any]:
+    """Draw the form of an API or a server, and return the settings."""
     left, right = st.columns(2)
     provider = next(iter(PROVIDERS))
     ask(
@@ -282,7 +296,7 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
         more = {"key_env": variable or None, "ca_file": judge.ca_file}
         settings = validated(JudgeSettings, typed | more)
         require_consents([settings], consents=state.store().consents())
-        # Only a click sends anything: an address may come from a study that somebody else wrote.
+        # Send nothing before a click: the address may come from a study that somebody else wrote.
         if st.button("Ask for its models", icon=":material/search:", key="judge-models"):
             with st.spinner("Asking the server for its models …"):
                 offered = answers[address, variable] = _offered(settings)
@@ -339,14 +353,18 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
 
 
 def _provider_chosen() -> None:
+    """Fill in the chosen provider's address and the name of its key's variable."""
     address, variable = PROVIDERS[st.session_state["judge-provider"]]
     st.session_state["judge-url"], st.session_state["judge-key"] = address, variable
 
 
 @dataclass(frozen=True)
 class Offered:
-    """What a server has said of itself. ``why``: it named no models; ``forms``: of typed questions
-    that it takes.
+    """What a server offers.
+
+    models: names of its models.
+    forms: forms of typed questions that it accepts.
+    why: the reason why it named no models.
     """
 
     models: tuple[str, ...] = ()
@@ -355,7 +373,7 @@ class Offered:
 
 
 def _offered(settings: JudgeSettings) -> Offered:
-    """Ask the judge's first address, with its key if the visitor has agreed to that."""
+    """Ask the judge's first address what it offers, with the key if the user has consented."""
     asking: dict[str, Any] = {
         "key_env": settings.key_env,
         "consents": state.store().consents(),
@@ -372,7 +390,10 @@ def _offered(settings: JudgeSettings) -> Offered:
 
 
 def _vllm(judge: JudgeSettings) -> dict[str, Any]:
-    """vLLM: found where it runs, or started here."""
+    """Draw the form that finds or starts vLLM, and return the settings.
+
+    Raises LabError until there is a server, and where the lab is served to others.
+    """
     if served():
         cure = "Give the server's address under API or server."
         raise LabError(
@@ -423,7 +444,10 @@ def _vllm(judge: JudgeSettings) -> dict[str, Any]:
 
 
 def _started(server: VllmServer) -> dict[str, Any]:
-    """The server that this lab started: its last log lines while it loads, and ``Stop``."""
+    """Draw the server that this lab started, with “Stop”, and return the settings.
+
+    Raises LabError while the model loads.
+    """
     _log(server)
     if st.button("Stop", icon=":material/stop:", key="judge-stop"):
         state.servers().pop("vllm").stop()
@@ -435,10 +459,11 @@ def _started(server: VllmServer) -> dict[str, Any]:
 
 @st.fragment(run_every=1.0)
 def _log(server: VllmServer) -> None:
+    """Show every second whether the server is ready, and its last log lines until it is."""
     before, now = st.session_state.get("setup vllm ready"), (server.ready, server.failed)
     st.session_state["setup vllm ready"] = now
     if before not in (None, now):
-        st.rerun()  # the form behind it has to follow
+        st.rerun()  # a fragment redraws only itself, but the form has to change too
     if server.ready:
         st.success(f"vLLM serves {safe(server.model, 80)}.", icon=":material/check:")
         return
@@ -448,8 +473,9 @@ def _log(server: VllmServer) -> None:
 
 
 def _own(judge: JudgeSettings) -> dict[str, Any]:
-    """A function in a file of the folder that the lab was started with; it runs once somebody has
-    looked at the file.
+    """Draw the form of a function in the lab's code folder, and return the settings.
+
+    Raises LabError until the user has confirmed that they looked at the file.
     """
     folder = code_folder()
     if folder is None:
@@ -495,11 +521,12 @@ def _own(judge: JudgeSettings) -> dict[str, Any]:
 
 
 def _simulated(judge: JudgeSettings) -> dict[str, Any]:
+    """Draw the effects of a simulated judge, and return the settings."""
     st.caption(
         "No model: answers are made up with the effects that you plant. Every result of it is "
         "labelled."
     )
-    if not judge.simulated:  # a new one leans, so that there is something to see
+    if not judge.simulated:  # a new one has position bias, so that there is something to see
         judge = JudgeSettings(
             name="simulated", kind="simulated", model="simulated", options={"first": 1.0}
         )
@@ -511,7 +538,7 @@ def _simulated(judge: JudgeSettings) -> dict[str, Any]:
 
 
 def _first_value(schema: Mapping[str, Any]) -> Any:
-    """Return a value for the widget of an option without a default."""
+    """Return the first value of the widget for an option without a default."""
     if "enum" in schema:
         return schema["enum"][0]
     return schema.get("minimum", EMPTY[schema["type"]])
@@ -524,12 +551,14 @@ FORMS: Mapping[str, Callable[[JudgeSettings], dict[str, Any]]] = {
     "python": _own,
     "simulated": _simulated,
 }
-"""The forms that were written for a kind, by what is chosen under "Where does the judge run?"."""
+"""The forms that were written for a kind, by the answer to "Where does the judge run?"."""
 
 
 def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
-    """Name, temperature, length, effort, pace and prices; empty: the server's own. What no field
-    shows is said.
+    """Draw the settings that every kind has, in a folded part, and return them.
+
+    An empty field leaves the choice to the server. A caption lists settings of the study file that
+    no field shows.
     """
     name = _other_name(judge.model, names)
     start = "" if judge.name == name else judge.name
@@ -546,7 +575,7 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
             "name": (typed or "").strip() or name
         }
         unshown = {"top_p", "seed", "extra", "ca_file"}
-        if judge.about.small_model or judge.about.chat:  # whose forms show no options
+        if judge.about.small_model or judge.about.chat:  # their forms show no options
             unshown.add("options")
         kept = judge.model_dump(include=unshown, exclude_defaults=True)
         if kept:
@@ -555,7 +584,10 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
 
 
 def _tested(judge: JudgeSettings) -> JudgeReport | None:
-    """The button, and what came back when this very judge was last tested."""
+    """Draw the button for a test, and return the report of this judge's last test.
+
+    Return None if the judge was not tested with exactly these settings.
+    """
     if st.button("Test the judge", icon=":material/bolt:", key="judge-test", help=WORDS["test"]):
         with st.spinner("Asking …"), faults():
             consents = state.store().consents()
@@ -565,9 +597,7 @@ def _tested(judge: JudgeSettings) -> JudgeReport | None:
 
 
 def _report(report: JudgeReport) -> None:
-    """What the judge answered, whether a score could be read, and whether its server gives
-    probabilities.
-    """
+    """Show the report of a test: the reply, its score, and whether there are probabilities."""
     said = safe(report.sentence(), 1_200)
     if report.error:
         st.error(said, icon=":material/error:")

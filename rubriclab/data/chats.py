@@ -1,7 +1,8 @@
 """Unfold columns that hold chats.
 
-The last answer of each chat is judged, and the messages before it become its instruction. A cell
-with any other list or object is refused with its row: its JSON would be judged as if it were text.
+The judge scores the last answer of each chat, and the messages before it become its instruction. We
+refuse a cell with any other list or object and name its row. Otherwise its JSON would be judged as
+if it were text.
 """
 
 import json
@@ -18,7 +19,9 @@ from rubriclab.data.tables import Columns, Table, as_list, json_value
 from rubriclab.model.text import LabError, count, shorten
 
 CHATS = ("messages", "conversations", "conversation", "chat", "dialogue", "dialog")
+"""Names of columns that usually hold chats."""
 PAIR = ("chosen", "rejected")
+"""Names of the two columns of answers in preference data."""
 FAMILY = re.compile(r"(?P<stem>\w+?)_?(?P<end>[a-h]|[0-9]|chosen|rejected)")
 """A column of one of several answers, for example response_a or answer_chosen."""
 ANSWERS = {
@@ -30,6 +33,7 @@ ANSWERS = {
     "assistant_response",
     "model_response",
 }
+"""Names of columns of answers, without what FAMILY calls the end."""
 ROLES = {
     "human": "user",
     "prompter": "user",
@@ -39,10 +43,11 @@ ROLES = {
     "ai": "assistant",
     "chatbot": "assistant",
 }
-"""Names of roles in other tools, and the same roles in OpenAI's words."""
+"""Names of roles in other tools, and OpenAI's names for the same roles."""
 ROLE_KEYS, CONTENT_KEYS = ("role", "from", "speaker"), ("content", "value", "text")
+"""Keys of a message's role and text in different tools, in the order in which we try them."""
 THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought")
-"""Types of a message's parts that are not part of the answer."""
+"""Types of message parts that do not belong to the answer."""
 NOT_JSON = (
     "a list as Python prints it, with single quotes, which is not JSON. Write the column with "
     "json.dumps, or save the table as JSON or Parquet."
@@ -50,9 +55,13 @@ NOT_JSON = (
 QUOTED = re.compile(r"\s*(?:b'.*'|b\".*\"|\['.*'\]|\[\".*\"\])\s*", re.S)
 """Bytes or a list of texts as Python prints them."""
 TRANSCRIPT = re.compile(r"\n\nHuman:.*\n\nAssistant:", re.S)
+"""Matches a chat that is written as one text, for example in HH-RLHF."""
 SPEAKER = re.compile(r"\n\n(Human|Assistant):")
+"""Splits a transcript into its turns."""
 RATED = {"annotation", "annotations", "aspects", "dimensions"}
+"""Further words in names of columns that hold nested ratings."""
 ASKED = ("instruction", "prompt", "question", "query", "input", "prompt_text", "user_prompt")
+"""Names of columns of instructions, the most telling first."""
 
 
 class _Fault(ValueError):
@@ -68,11 +77,11 @@ class Chat:
 
 
 def with_texts(table: Table, columns: Columns | None = None) -> Table:
-    """Return the table with texts in place of chats, or itself if no column we need holds chats.
+    """Return the table with texts instead of chats, or the table itself if it needs no change.
 
-    ``columns``: those that the study names. A column of answers gets the answers, and the messages
-    before them become “instruction”. Raises LabError, with row and column, for a cell that cannot
-    be unfolded.
+    ``columns``: the columns that the study names, by role. A column of answers receives the last
+    answers, and the messages before them become “instruction”. Raises LabError, with row and
+    column, for a cell that cannot be unfolded.
     """
     named = {role: as_list(column) for role, column in (columns or {}).items()}
     table = _with_rated_aspects(_with_turns(table))
@@ -113,10 +122,10 @@ def with_texts(table: Table, columns: Columns | None = None) -> Table:
 
 
 def _with_turns(table: Table) -> Table:
-    """Return the table with chats in place of transcripts and of lists of turns.
+    """Return the table with chats instead of transcripts and lists of turns.
 
     HH-RLHF writes “\\n\\nHuman: ...\\n\\nAssistant: ...”. LMSYS writes a list of prompts, and in
-    other columns lists of as many answers.
+    other columns lists with the same number of answers.
     """
     asked = next((name for name in table.columns if plain_name(name) in ASKED), "")
     prompts = _lists_of_texts(table, asked) if asked else None
@@ -142,7 +151,7 @@ def _with_turns(table: Table) -> Table:
 
 
 def _holds_transcripts(table: Table, column: str) -> bool:
-    """Return whether every cell is a transcript; the first cells decide if we read the rest."""
+    """Return whether every cell is a transcript. We read all cells only if the first ones are."""
     first = table.column(column, LOOKED_AT)
     if not all(TRANSCRIPT.match(cell) for cell in first):
         return False
@@ -150,6 +159,7 @@ def _holds_transcripts(table: Table, column: str) -> bool:
 
 
 def _lengths(lists: Sequence[Sequence[str]]) -> list[int]:
+    """Return how many texts each list has."""
     return [len(texts) for texts in lists]
 
 
@@ -178,17 +188,17 @@ def _of_turns(prompts: Sequence[str], answers: Sequence[str]) -> list[dict[str, 
 
 
 def _of_transcript(text: str) -> list[dict[str, str]]:
-    """Return the chat of a transcript. The split gives a speaker, a text, a speaker and so on."""
+    """Return the chat of a transcript. The split yields a speaker, a text, a speaker, and so on."""
     _, *parts = SPEAKER.split(text)
     turns = zip(parts[::2], parts[1::2], strict=True)
     return [{"role": role.lower(), "content": content.strip()} for role, content in turns]
 
 
 def _with_rated_aspects(table: Table) -> Table:
-    """Return the table with a column for each aspect that nested ratings name.
+    """Return the table with a column for each aspect in nested ratings.
 
-    For example, SummEval keeps the ratings of three experts: a list of {coherence: 2, fluency: 5}.
-    Later, the names of these columns decide which criterion of the rubric they rate.
+    For example, SummEval has the ratings of three experts as a list of {coherence: 2, fluency: 5}.
+    The names of these columns later decide which criterion of the rubric they rate.
     """
     data = table.data
     people: list[tuple[str, str]] = []
@@ -215,7 +225,7 @@ def _with_rated_aspects(table: Table) -> Table:
 
 
 def _is_rated(part: Any) -> bool:
-    """Return whether an object holds only numbers, each under the name of what it rates."""
+    """Return whether an object holds only numbers, each under the name of an aspect."""
     if not isinstance(part, dict) or not part:
         return False
     return all(
@@ -245,6 +255,7 @@ def refuse_structured(table: Table, role: str, column: str, cells: Sequence[str]
 
 
 CURE = "Give that text a column of its own, or name another column."
+"""What to do about a cell that holds a list or an object."""
 
 
 def _described(value: Any) -> str:
@@ -261,10 +272,12 @@ def _described(value: Any) -> str:
 
 
 def _keys(value: Mapping[str, Any]) -> str:
+    """Return the first keys of an object, for an error."""
     return ", ".join(f"“{shorten(key, 20)}”" for key in [*value][:4]) or "no keys"
 
 
 def _holds_chats(table: Table, column: str) -> bool:
+    """Return whether one of the first cells of a column holds a chat."""
     cells = table.column(column, LOOKED_AT)
     starts = [cell for cell in cells if cell.lstrip()[:1] in ("[", "{")]
     return any(_is_chat(as_json(cell)) for cell in starts[:50])
@@ -306,7 +319,7 @@ def _roles(
         answers = [column for column in by_name if column in free]
         others = [column for column in free if column not in answers]
         known = any(name in plain.values() for name in ASKED)
-        # There is a column of answers, so a chat that ends with the user is its instruction.
+        # The answers have their own column, so a chat that ends with the user is their instruction.
         if len(others) == 1 and not known and not named.get("instruction"):
             asked += [column for column in others if _ends_with_user(table, column)]
         return answers, asked
@@ -325,13 +338,14 @@ def _roles(
 
 
 def _ends_with_user(table: Table, column: str) -> bool:
+    """Return whether each of the first chats of a column ends with a message from the user."""
     chats = [as_json(cell) for cell in table.column(column, LOOKED_AT) if cell.strip()]
     lists = [chat for chat in chats if isinstance(chat, list) and chat]
     return len(lists) == len(chats) and all(_role(chat[-1]) == "user" for chat in lists)
 
 
 def _other_answers(plain: Mapping[str, str]) -> bool:
-    """Return whether rows have several answers as texts; chats are then not the answers."""
+    """Return whether rows have several answers as texts. Then the chats are not the answers."""
     ends: dict[str, int] = {}
     for name in plain.values():
         parts = FAMILY.fullmatch(name)
@@ -374,7 +388,7 @@ def _refuse_structures(
 
 
 def _chats(table: Table, column: str, *, answer: bool) -> Iterator[Chat]:
-    """Yield the chat of each row. Raises LabError, with the row, for a cell without one."""
+    """Yield the chat of each row. Raises LabError, with the row, for a cell without a chat."""
     for row, cell in enumerate(table.column(column)):
         try:
             yield _chat(table, row, cell, answer=answer)
@@ -383,9 +397,10 @@ def _chats(table: Table, column: str, *, answer: bool) -> Iterator[Chat]:
 
 
 def _chat(table: Table, row: int, cell: str, *, answer: bool) -> Chat:
-    """Return the chat in a cell. ``answer``: it must end with one; otherwise all is instruction.
+    """Return the chat in a cell.
 
-    Raises _Fault for a cell without messages or without an answer.
+    ``answer``: the chat must end with an answer. Otherwise all its messages are the instruction.
+    Raises _Fault where an answer is missing, and for a message that is not text.
     """
     bare = cell.strip()
     if not bare or bare == "null":
@@ -418,13 +433,14 @@ def _chat(table: Table, row: int, cell: str, *, answer: bool) -> Chat:
 
 
 def _together(said: Sequence[tuple[str, str]]) -> str:
+    """Join (role, text) of messages. A single message needs no role before its text."""
     if len(said) == 1:
         return said[0][1]
     return "\n\n".join(f"{role.capitalize()}: {text}" for role, text in said)
 
 
 def _turn(message: Any) -> tuple[str, str]:
-    """Return role and text of a message: parts are joined, calls of tools are written out.
+    """Return (role, text) of a message. Its parts are joined, and tool calls are written out.
 
     Raises _Fault for a part that is not text, for example a picture.
     """
@@ -439,7 +455,7 @@ def _turn(message: Any) -> tuple[str, str]:
 
 
 def _role(message: Any) -> str:
-    """Return the role of a message in OpenAI's words; empty for anything but a message."""
+    """Return OpenAI's name for the role of a message; empty for anything that is not a message."""
     if not isinstance(message, dict):
         return ""
     given = next((message[key] for key in ROLE_KEYS if message.get(key)), "")
@@ -448,11 +464,12 @@ def _role(message: Any) -> str:
 
 
 def _content(message: Mapping[str, Any]) -> Any:
+    """Return the content of a message: a text, a list of parts, or None."""
     return next((message[key] for key in CONTENT_KEYS if message.get(key)), None)
 
 
 def _says(message: Any) -> bool:
-    """Return whether a message has text, apart from calls of tools."""
+    """Return whether a message has text apart from tool calls."""
     content = _content(message) if isinstance(message, dict) else None
     parts = content if isinstance(content, list) else [content]
     calls = ("tool_use", "tool_call", "function_call")
@@ -461,6 +478,7 @@ def _says(message: Any) -> bool:
 
 
 def _texts(content: Any) -> Iterator[str]:
+    """Yield the texts of a message's content. Raises _Fault for a part that is not text."""
     if content is None:
         return
     if isinstance(content, str):
@@ -475,6 +493,7 @@ def _texts(content: Any) -> Iterator[str]:
 
 
 def _part(part: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of one part; none for thoughts. Raises _Fault if a part is not text."""
     kind = str(part.get("type") or part.get("content_type") or "text")
     if kind in THOUGHTS:
         return
@@ -490,7 +509,7 @@ def _part(part: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _called(name: Any, given: Any) -> str:
-    """Return a call of a tool as text, so that an instruction shows what the tool was asked."""
+    """Return a tool call as text, so that an instruction shows what the tool received."""
     arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
     if given is None:
         arguments = ""
@@ -503,10 +522,10 @@ def _with_before(
     named: Mapping[str, Sequence[str]],
     asked: Sequence[str],
 ) -> tuple[Table, bool]:
-    """Return the table with the messages before the answers as “instruction”; True if added.
+    """Add the messages before the answers as “instruction”. Return (table, whether we added them).
 
-    They are not added where a column has the same text, or where the study names one. Raises
-    LabError where a column of instructions and the chats disagree.
+    We do not add them where a column has the same text, or where the study names one. Raises
+    LabError where a column of instructions and the chats differ. ``made``: chats by column.
     """
     if named.get("instruction") or not any(chat.before for read in made.values() for chat in read):
         return table, False

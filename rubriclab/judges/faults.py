@@ -19,22 +19,25 @@ from rubriclab.model.judgment import Reply
 from rubriclab.model.text import shorten
 
 MAX_MESSAGE = 400
-"""Signs of a message that are kept: a run can have millions of rows."""
+"""Characters of a message that are kept. A run can have millions of rows, each with a message."""
 LONGEST_WAIT = 1e9
-"""Seconds, some 30 years: a server that asks for more is read as asking for this."""
+"""Seconds (about 30 years). If a server asks for a longer or an infinite wait, we use this."""
 RETRYABLE, FATAL, FINAL = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text("utf-8")
 ).values()
-"""Kinds of faults, and what a user should do: see the file."""
+"""What a user should do, by kind of fault. The file says what each of the three groups means."""
 FAULTS: dict[str, str] = RETRYABLE | FATAL | FINAL
+"""What a user should do, for every kind of fault."""
 
 
 class Fault(Exception):
-    """One fault of one call: a kind of FAULTS, and what happened on one line of at most MAX_MESSAGE
-    signs, without keys.
+    """One fault of one call.
 
-    ``secrets``: the judge's own; ``retry_after``: seconds for which the server asked to be left
-    alone; ``status``: of the HTTP answer that it was, 0 for none.
+    kind: one of FAULTS.
+    message: what happened, on one line of at most MAX_MESSAGE characters, without keys.
+    secrets: the judge's keys, which are masked in the message.
+    retry_after: how long the server asks us to wait (seconds); None where it does not ask.
+    status: the HTTP status of the response; 0 where there was none.
     """
 
     def __init__(
@@ -52,7 +55,7 @@ class Fault(Exception):
         super().__init__(self.message)
 
     def reply(self, seconds: float) -> Reply:
-        """The fault as what came back from a call."""
+        """Return the fault as the reply of a call that took ``seconds``."""
         return Reply(
             finish="error",
             seconds=seconds,
@@ -64,7 +67,7 @@ class Fault(Exception):
 
 
 def advised(message: str, kind: str) -> str:
-    """A fault's message, and what a user should do about it."""
+    """Return a fault's message, followed by what a user should do about it."""
     setting = re.match(r"Setting “(\w+)” is refused", message) if kind == "bad_setting" else None
     more = f" {ADVICE[setting[1]]}" if setting and setting[1] in ADVICE else ""
     return f"{message.rstrip('.')}. {FAULTS[kind]}{more}"
@@ -88,12 +91,14 @@ BY_STATUS = {
     **dict.fromkeys(range(300, 400), "not_found"),
     **dict.fromkeys(range(520, 525), "bad_gateway"),
 }
+"""Kinds of faults by HTTP status, where the body does not say more. 520 to 524 are Cloudflare's."""
 OVERFLOW = re.compile(
     r"context (length|size|window)|maximum context|too many tokens|too large to process|prompt is "
     r"too long"
     r"|reduce the length|context_length_exceeded|exceed_context_size",
     re.I,
 )
+"""Phrases by which servers say that a prompt is longer than the model's context."""
 SETTINGS = (
     "temperature",
     "top_p",
@@ -107,18 +112,19 @@ SETTINGS = (
     "response_format",
     "grammar",
 )
-"""Fields of a request that come from the judge's settings: a refusal that names one is mended
-there.
+"""Fields of a request that come from the judge's settings.
+
+The user can resolve a refusal that names one of them by changing that setting.
 """
 
 
 PLAIN_WORDS = ("temperature", "seed", "grammar")
-"""Settings whose names also stand in messages that are about something else, as the name of a
-model.
+"""Settings whose names also occur in messages about something else, for example in a model's name.
 """
 REFUSING = frozenset({400, 403, 404, 405, 415, 422, 500, 501})
-"""Statuses with which servers refuse a field or a number of a request; 401 is a wrong key, whatever
-it says.
+"""HTTP statuses with which servers refuse a field or a number of a request.
+
+401 is not one of them: it means a wrong key, whatever the message says.
 """
 REFUSES = re.compile(
     r"unsupported|not (?:be "
@@ -127,10 +133,11 @@ REFUSES = re.compile(
     r"field|\bmust\b|\bonly\b|\bunexpected",
     re.I,
 )
-"""Words of a refusal that is about what was sent, not about who sends it."""
+"""Phrases of a refusal that is about the request, not about who sends it."""
 FORBIDS = re.compile(
     r"unsupported|not (?:allowed|permitted|enabled|available|supported)|does not support", re.I
 )
+"""The phrases among these that are clear enough to read a 403 as a refused setting."""
 ADVICE = {
     "temperature": 'Set temperature = "server" in the study file, or empty the field in Set up: '
     "the server then takes its own.",
@@ -143,19 +150,20 @@ ADVICE = {
         "test the judge to see which constraint it holds.",
     ),
 }
-"""What to do where a server refuses a setting that changes the answer, so that the lab does not
-leave it out by itself.
+"""What to do about a refused setting that affects the replies.
+
+The lab does not leave out such a setting by itself, because the results would change.
 """
 
 
 def from_response(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()
 ) -> Fault:
-    """The fault behind an HTTP answer that is no completion; one of status 200 may wrap a failure
-    and its status.
+    """Return the fault that an HTTP response without a completion reports.
 
-    Knows the error forms of OpenAI (``error.code``), vLLM (``error.param``), llama.cpp
-    (``error.type``), Ollama (``error`` as text) and FastAPI (``detail``).
+    A response with status 200 may contain a failure and its status. We know how errors look from
+    OpenAI (``error.code``), vLLM (``error.param``), llama.cpp (``error.type``), Ollama (``error``
+    is a text), and FastAPI (``detail``).
     """
     text = body[:20_000].decode("utf-8", "replace")
     error = error_object(text)
@@ -166,8 +174,8 @@ def from_response(
     kind = kind_of(status, error, detail)
     message = f"HTTP {status}: {detail}" if detail else f"HTTP {status}"
     setting = setting_named(error, detail)
-    # A status that says “key” and words that say “field”: the words are right (OpenAI refuses
-    # log-probabilities by 403).
+    # Where the status blames the key and the message blames a field, the message is right: OpenAI
+    # refuses log probabilities with status 403.
     by_words = status == 403 and setting not in PLAIN_WORDS and FORBIDS.search(detail)
     if setting and (kind == "bad_request" or by_words):
         kind, message = "bad_setting", f"Setting “{setting}” is refused. {message}"
@@ -177,8 +185,9 @@ def from_response(
 
 
 def error_object(text: str) -> dict[str, Any]:
-    """The server's error as one flat dict with its words as ``message``; empty where the body is no
-    JSON object.
+    """Return the server's error as a flat dict whose ``message`` is a text.
+
+    The dict is empty where the body is not a JSON object.
     """
     try:
         payload = json.loads(text)
@@ -197,12 +206,13 @@ def error_object(text: str) -> dict[str, Any]:
 
 
 def words_of_page(text: str) -> str:
-    """What a body that is no JSON says: a page's title, else its first words without tags."""
+    """Return what a body says that is not JSON: its title, or else its first words without tags."""
     title = re.search(r"<title[^>]{0,500}>([^<]{0,500})", text, re.I)
     return title[1].strip() if title else re.sub(r"<[^>]{0,500}>", " ", text[:1000]).strip()
 
 
 def kind_of(status: int, error: Mapping[str, Any], detail: str) -> str:
+    """Return the kind of fault. The error's code and message come before the HTTP status."""
     code = f"{error.get('code')} {error.get('type')}".lower()
     if "insufficient_quota" in code:
         return "quota"
@@ -217,8 +227,9 @@ def kind_of(status: int, error: Mapping[str, Any], detail: str) -> str:
 
 
 def setting_named(error: Mapping[str, Any], detail: str) -> str:
-    """The setting of the judge that a refusal names: in ``param``, else as a word of its message;
-    else empty.
+    """Return the judge's setting that a refusal names; empty where it names none.
+
+    It is in ``param``, or else the first setting in the message.
     """
     if error.get("param") in SETTINGS:
         return str(error["param"])
@@ -227,11 +238,11 @@ def setting_named(error: Mapping[str, Any], detail: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
-    """Seconds to wait, from ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date), 0 to
-    LONGEST_WAIT.
+    """Return how long a server asks us to wait: 0 to LONGEST_WAIT seconds.
 
-    None where the header is missing or unreadable. How long is really waited is the runner's to
-    decide.
+    The headers are ``retry-after-ms`` and ``Retry-After`` (seconds or an HTTP date). Return None
+    where they are missing or cannot be parsed. The runner decides how long it really waits.
+    ``now``: the time to count an HTTP date from, in seconds since 1970; None for the present.
     """
     for name, scale in (("retry-after-ms", 1e-3), ("Retry-After", 1.0)):
         value = headers.get(name)

@@ -29,39 +29,42 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
-"""By judges' names: the own code that a notebook hands over."""
+"""Functions that a notebook hands over as judges, by the judge's name."""
 PATIENCE_SECONDS = 5.0
-"""How much longer than its timeout a packaged judge may take. A judge that keeps the timeout itself
-says better what was late, so it is given the time to."""
+"""How much longer than its timeout (seconds) a packaged judge may take.
+
+A judge that keeps the timeout itself can say better what was late. This gives it the time to do so.
+"""
 
 
 class Asker(Protocol):
-    """An open judge; made, asked and closed in one event loop.
+    """An open judge. Open, ask and close it in the same event loop.
 
-    Three further attributes are used where an asker has them. ``ask_together(calls)`` returns a
-    list of replies: several calls about one answer go out in one request. ``trouble`` says which of
-    several servers do not answer. ``adaptations`` is a list of sentences: what a server refuses,
-    and what it is sent instead.
+    We use three further attributes where an asker has them. ``ask_together(calls)`` sends several
+    calls about one answer in one request, and returns a list of replies. ``trouble`` says which of
+    several servers do not answer. ``adaptations`` is a list of sentences that say what a server
+    refuses, and what we send it instead.
     """
 
     async def ask(self, call: Call) -> Reply:
-        """Ask once. A fault of a call is a Reply with ``error`` and ``kind``, never an exception.
+        """Ask once. A call that fails returns a Reply with ``error`` and ``kind``.
 
-        Raises LabError where the judge as a whole can no longer be asked.
+        It never raises for a single call. Raises LabError where the judge as a whole can no longer
+        be asked.
         """
 
     async def close(self) -> None:
-        """Let go of connections and servers; safe to call twice."""
+        """Release connections and servers. It is safe to call this twice."""
 
 
 @dataclass(frozen=True)
 class Opening:
-    """What a judge is handed when it is opened.
+    """What a judge receives when we open it.
 
-    secrets: keys by variable name, looked up before the environment.
+    secrets: keys by variable name, which take precedence over the environment.
     progress: called while weights are downloaded.
-    rubric: what a simulated judge may look at.
-    items: the run's, for a judge that is the user's own code.
+    rubric: the study's rubric, for a simulated judge.
+    items: the run's items, for a judge that is the user's own code.
     function: that code, where a notebook hands it over.
     consents: which key may go to which address.
     """
@@ -82,11 +85,12 @@ class Opening:
         return key_to_send(settings, self.secrets, self.consents)
 
     def client(self, settings: JudgeSettings) -> "AsyncClient":
-        """Return an HTTP client that keeps what the lab promises of a judge behind an address.
+        """Return an HTTP client that keeps what the lab promises about a judge at an address.
 
-        It sends the judge's key as a bearer token, keeps its timeout and certificates, bounds what
-        a reply may hold, follows no redirects, and asks no inner address from a served lab.
-        Whatever goes wrong is raised as a Fault. Close the client with the judge.
+        It sends the judge's key as a bearer token, uses its timeout and certificates, limits the
+        size of a reply, and follows no redirects. Where the lab is served to others, it asks no
+        address inside the network. Every failure is raised as a Fault. Close the client when you
+        close the judge.
         """
         from httpx2 import AsyncClient
 
@@ -101,21 +105,22 @@ class Opening:
             inward=not served(),
         )
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        # The transport keeps the time, and no proxy or key is taken from the environment.
+        # The transport has its own timeout. The environment must not bring in a proxy or a key.
         return AsyncClient(transport=transport, headers=headers, timeout=None, trust_env=False)
 
 
 Opener = Callable[[JudgeSettings, Opening], Awaitable[Asker]]
+"""Opens a judge of one kind from its settings."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackagedKind(JudgeKind):
     """A kind of judge that another package brings (docs/adding.md).
 
-    open: makes an asker, inside the event loop that will ask it. It raises LabError for settings
-        that can never work, before anything is asked.
-    check: raises LabError for the same settings without opening, where opening takes long. Without
-        it the judge is opened and closed before a run.
+    open: opens a judge, inside the event loop that will ask it. It raises LabError for settings
+        that can never work, before any call.
+    check: raises LabError for the same settings without opening the judge. Give it where opening
+        takes long. Without it, the judge is opened and closed before a run.
     """
 
     open: Opener
@@ -124,31 +129,36 @@ class PackagedKind(JudgeKind):
 
 # ---------------------------------------------------------------- the lab's own kinds
 async def _open_embedded(settings: JudgeSettings, opening: Opening) -> Asker:
+    """Open a model file that runs in this process."""
     from rubriclab.judges.embedded import EmbeddedJudge
 
     return await EmbeddedJudge.open(settings, progress=opening.progress)
 
 
 async def _open_python(settings: JudgeSettings, opening: Opening) -> Asker:
+    """Open a judge that is a function of the user."""
     from rubriclab.judges.python import PythonJudge
 
     return PythonJudge(settings, opening.items, opening.secrets, opening.function, opening.consents)
 
 
 async def _open_simulated(settings: JudgeSettings, opening: Opening) -> Asker:
+    """Open a judge whose replies are made up."""
     from rubriclab.judges.simulated import SimulatedJudge
 
     return SimulatedJudge(settings, opening.rubric)
 
 
 async def _open_chat(settings: JudgeSettings, opening: Opening) -> Asker:
+    """Open a judge that is asked by OpenAI chat completions."""
     from rubriclab.judges.client import ChatClient
 
     return ChatClient(_with_address(settings), secrets=opening.secrets, consents=opening.consents)
 
 
 async def _open_decisions(settings: JudgeSettings, opening: Opening) -> Asker:
-    if not settings.served:  # a model file in place of a server
+    """Open a judge that is asked typed questions."""
+    if not settings.served:  # a model file instead of a server
         return await _open_embedded(settings, opening)
     from rubriclab.judges.decision_server import DecisionClient
 
@@ -170,7 +180,7 @@ OPENERS: Mapping[str, Opener] = {
     "python": _open_python,
     "simulated": _open_simulated,
 }
-"""How the lab's own kinds are opened. The libraries that a kind needs are imported only then."""
+"""How the lab's own kinds are opened. Each imports the libraries that it needs only when called."""
 
 
 async def open_judge(
@@ -183,9 +193,9 @@ async def open_judge(
     function: Callable[..., Any] | None = None,
     consents: Consents = NO_CONSENTS,
 ) -> Asker:
-    """Open a judge. Call it inside the event loop that will ask it, and ``close`` it there.
+    """Open a judge inside the event loop that will ask it. Close it there too.
 
-    The arguments are those of ``Opening``. Raises LabError for settings that can never work (no
+    ``Opening`` describes the arguments. Raises LabError for settings that can never work (no
     address, a key that is not set, an unknown model or option) and for weights that cannot be
     downloaded.
     """
@@ -197,9 +207,9 @@ async def open_judge(
 
 
 def checked_unopened(settings: JudgeSettings) -> bool:
-    """Check a judge that takes long to open, and return whether that was one.
+    """Return whether this judge was checked here, without opening it because that takes long.
 
-    Raises LabError for settings that can never work. Any other judge is checked by opening it.
+    Raises LabError for settings that can never work. Check any other judge by opening it.
     """
     about = settings.about
     if isinstance(about, PackagedKind):
@@ -215,11 +225,11 @@ def checked_unopened(settings: JudgeSettings) -> bool:
 
 # ---------------------------------------------------------------- kinds of other packages
 async def _open_packaged(about: PackagedKind, settings: JudgeSettings, opening: Opening) -> Asker:
-    """Open a judge of another package, and hold it to what the lab promises."""
+    """Open a judge of another package, and guard it so that it keeps the promises of ``Asker``."""
     _check_packaged(about, settings)
     if settings.served and not settings.addresses:
         raise LabError(f"Judge “{settings.name}” has no address. Set its base_urls.")
-    # Also where the package never asks for the key: nothing is opened without the user's consent.
+    # Look up the key even if the package never asks for it: that checks the user's consent.
     key = opening.key(settings) if about.takes_key else None
     try:
         asker = await about.open(_with_address(settings), opening)
@@ -234,7 +244,7 @@ async def _open_packaged(about: PackagedKind, settings: JudgeSettings, opening: 
 
 
 def _check_packaged(about: PackagedKind, settings: JudgeSettings) -> None:
-    """Raise LabError for options that the kind's model refuses, and for what its check refuses."""
+    """Raise LabError for settings that the kind's options model or its check refuses."""
     read_options(about.options, settings)
     if about.check is None:
         return
@@ -247,6 +257,7 @@ def _check_packaged(about: PackagedKind, settings: JudgeSettings) -> None:
 
 
 def _failed(about: PackagedKind, settings: JudgeSettings, fault: Exception) -> str:
+    """Return the error for a package whose judge could not be opened."""
     return (
         f"Judge “{settings.name}” could not be opened: the package {about.package} failed "
         f"({type(fault).__name__}: {shorten(str(fault), 200)}). Check the judge's settings, or "
@@ -255,10 +266,10 @@ def _failed(about: PackagedKind, settings: JudgeSettings, fault: Exception) -> s
 
 
 class Guarded:
-    """An open judge of another package, held to the promises of ``Asker``.
+    """An open judge of another package, guarded so that it keeps the promises of ``Asker``.
 
-    Exceptions become faults of their call, a call ends after the judge's timeout, and the judge's
-    key is masked in every reply: the package's own code need not do any of that.
+    An exception becomes a fault of its call, a call ends after the judge's timeout, and the judge's
+    key is masked in every reply. The package's own code need not do any of that.
     """
 
     def __init__(
@@ -273,26 +284,27 @@ class Guarded:
 
     @property
     def trouble(self) -> str:
-        """Which of several servers do not answer."""
+        """Say which of several servers do not answer."""
         return str(getattr(self._asker, "trouble", ""))
 
     @property
     def adaptations(self) -> list[str]:
-        """What a server refuses, and what it is sent instead."""
+        """Say what a server refuses, and what we send it instead."""
         return [str(said) for said in getattr(self._asker, "adaptations", ())]
 
     async def ask(self, call: Call) -> Reply:
-        """Ask once; whatever the package does wrong is a fault of this call."""
+        """Ask once. Whatever the package does wrong is a fault of this call."""
         (reply,) = await self._guarded(lambda: self._one(call), 1)
         return reply
 
     async def _one(self, call: Call) -> list[Reply]:
+        """Ask once without the guard. The list makes it like ``ask_together``."""
         return [await self._asker.ask(call)]
 
     async def _guarded(
         self, work: Callable[[], Awaitable[list[Reply]]], number: int
     ) -> list[Reply]:
-        """Return ``number`` replies that are fit to be kept, or as many faults."""
+        """Return ``number`` replies that the store can hold, or as many faults."""
         started = time.perf_counter()
         limit = self._settings.timeout
         try:
@@ -312,14 +324,14 @@ class Guarded:
         return [mask_reply(reply, self._secrets)] * number
 
     def _require_replies(self, replies: object, number: int) -> None:
-        """Raise Fault where a package returned something else than its replies."""
+        """Raise Fault unless a package returned a list of ``number`` replies."""
         fine = isinstance(replies, list) and all(isinstance(reply, Reply) for reply in replies)
         if not isinstance(replies, list) or not fine or len(replies) != number:
             words = f"The package {self._about.package} returned {shorten(repr(replies), 100)}"
             raise Fault("package_error", words, self._secrets)
 
     def _kept(self, reply: Reply) -> Reply:
-        """Return a reply as the store can hold it, without the key. Raises Fault for a huge one."""
+        """Return a reply as the store can hold it, without the key. Raises Fault if too long."""
         if len(reply.text) > MAX_TEXT:
             words = f"The reply has {len(reply.text):,} characters; the limit is {MAX_TEXT:,}"
             raise Fault("too_large", words, self._secrets)
@@ -327,7 +339,7 @@ class Guarded:
         return mask_reply(kept, self._secrets)
 
     async def close(self) -> None:
-        """Close the package's judge. What it raises then can change no reply, so it is dropped."""
+        """Close the package's judge. Ignore what it raises: that can no longer change a reply."""
         try:
             await self._asker.close()
         except Exception:
@@ -338,19 +350,21 @@ class GuardedTogether(Guarded):
     """A guarded judge that answers several calls in one request."""
 
     async def ask_together(self, calls: Sequence[Call]) -> list[Reply]:
-        """Ask several calls in one request; a failure of the package is a fault of each."""
+        """Send several calls in one request. A failure of the package is a fault of each call."""
         asker: Any = self._asker
         return await self._guarded(lambda: asker.ask_together(calls), len(calls))
 
 
 # ---------------------------------------------------------------- names, threads
 _MODEL_AT_URL = re.compile(r"((?:(?!https?://).)*?)@?(https?://\S+)?")
+"""Splits MODEL@URL into both. Either may be missing, and a model's name may contain an @."""
 
 
 def judge_named(text: str, key_env: str | None = None) -> JudgeSettings:
-    """Return the judge that a command line names: a model of the lab, KIND:MODEL, MODEL@URL, URL.
+    """Return the judge that a command line names.
 
-    Raises LabError.
+    The text is a model of the lab, KIND:MODEL, MODEL@URL or a URL. ``key_env``: the environment
+    variable with the key. Raises LabError where the text gives no usable judge.
     """
     kind, rest = _kind_before_colon(text)
     match = _MODEL_AT_URL.fullmatch(rest)
@@ -368,19 +382,19 @@ def judge_named(text: str, key_env: str | None = None) -> JudgeSettings:
 
 
 def _kind_before_colon(text: str) -> tuple[str, str]:
-    """Split KIND:MODEL into both; the kind is empty where the colon belongs to a model or a URL."""
+    """Split KIND:MODEL. The kind is empty where the colon belongs to a model or a URL."""
     before, colon, rest = text.partition(":")
     if not colon or rest.startswith("//") or before not in kind_names():
         return "", text
-    if kind_named(before).runs_code:  # which names a file, by a study file alone
+    if kind_named(before).runs_code:  # only a study file may name a file to run
         return "", text
     return before, rest
 
 
 def in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Return the result of a coroutine, run in a thread of its own.
+    """Run a coroutine in a thread of its own and return its result.
 
-    The caller may be inside an event loop already, as a notebook is.
+    The caller may already be inside an event loop, for example in a notebook.
     """
     done: Future[T] = Future()
 

@@ -2,8 +2,7 @@
 
 The list to reorder is one that the log's prompts share, or have at the same spot with the same
 layout. The text around it (or around two answers) is kept byte for byte in columns of an item, so
-that nothing but the order changes. A prompt that cannot be taken apart with certainty is left out
-and counted.
+that only the order changes. We leave out and count prompts that we cannot split with certainty.
 """
 
 import json
@@ -32,25 +31,26 @@ from rubriclab.study.prompts import Messages
 
 ROLES = get_args(MessagePart.model_fields["role"].annotation)
 MOST_LISTS = 50
-"""Different lists of one log that are kept: each becomes a data set with its own rubric."""
+"""Keep at most this many different lists of a log. Each becomes a data set with its own rubric."""
 COLUMNS = {"item_id": "item_id", "response": "response", "instruction": ""}
-"""Columns of the items as a file (``items_csv``). No part of a prompt is the instruction: the parts
-have their own columns.
+"""Columns of the items as a file (``items_csv``).
+
+There is no instruction, because the parts of a prompt have columns of their own.
 """
 TRIED_FORMS = 200
-"""Prompts whose form of reply is looked at: those of one tool hardly differ."""
+"""Look for the form of the reply in this many prompts. The prompts of one tool hardly differ."""
 NEAR = 12
-"""Characters beside a list by which its spot is recognised in other prompts."""
+"""Characters before or after a list by which we recognise its spot in other prompts."""
 NEAR_MARK = 80
-"""Characters before an answer in which its name is looked for."""
+"""Characters before an answer in which we look for its name."""
 
 
 @dataclass(frozen=True)
 class Logged:
     """A call of a log.
 
-    prompt, reply: empty where the log keeps none
-    about: item_id, question_id, first, second (as in a table of judgments), and ratings
+    prompt, reply: empty where the log keeps none.
+    about: item_id, question_id, first and second (the names of a table of judgments), and ratings.
     """
 
     prompt: Messages
@@ -60,12 +60,12 @@ class Logged:
 
 @dataclass(frozen=True)
 class _Parts:
-    """A prompt taken apart.
+    """A prompt split into the list to reorder and all other text.
 
-    layout: roles, the number of the message with the list, and the template of the list
-    around: the text before and after the list in its message, then the other messages
-    shown: (label, text) in the log's order; for answers the text twice
-    labels: what a reply may be
+    layout: roles, the number of the message with the list, and the template of the list.
+    around: the text before and after the list in its message, then the other messages.
+    shown: (label, text) in the log's order; for answers the text twice.
+    labels: the labels that a reply may contain.
     """
 
     layout: tuple[tuple[str, ...], int, str]
@@ -75,7 +75,7 @@ class _Parts:
 
     @property
     def spots(self) -> tuple[Any, ...]:
-        """What a list may share with other prompts' lists: text before or after it, or words."""
+        """Return what other lists may share with this one: text before, text after, or entries."""
         before, after = self.around[0][-NEAR:], self.around[1][:NEAR]
         return (
             (self.layout, 0, before),
@@ -86,7 +86,7 @@ class _Parts:
 
 @dataclass(frozen=True)
 class _Form:
-    """The form of the replies. ``parsed``: how many of the log's ``replies`` have it."""
+    """The form of the replies. Of the log's ``replies``, ``parsed`` have this form."""
 
     answer: AnswerPart
     parsed: int
@@ -94,17 +94,18 @@ class _Form:
 
 
 Rows = list[tuple[_Parts, Logged]]
+"""Calls of a log, each with the parts of its prompt."""
 
 
 def from_log(
     name: str, logged: Sequence[Logged], keep: Callable[[DataPart, DataSet], None], *, pairs: bool
 ) -> Study:
-    """Return the study of a log's prompts.
+    """Return the study that asks a log's prompts in other orders.
 
-    ``keep`` gets the items of each data set, one per list, the first with a note on all of them.
-    ``pairs``: two answers are compared; otherwise a score is chosen from a list. Raises LabError
-    where no prompt can be asked in another order, and where no reply of the log has the form that
-    its prompts ask for.
+    ``keep`` receives the items of each data set. There is one data set per list, and the first has
+    a note on all of them. ``pairs``: two answers are compared; otherwise a score is chosen from a
+    list. Raises LabError where no prompt can be asked in another order, and where no reply of the
+    log has the form that its prompts ask for.
     """
     stem = shorten(name, 80)
     rows, left = _taken_apart(logged, pairs)
@@ -135,13 +136,13 @@ def from_log(
         keep(part, DataSet(part.name, tuple(chosen), stem, noted))
     if len(groups) > 1:
         return study
-    # One list is the rubric of the study, and need not be that of its data set.
+    # A single list becomes the rubric of the study, so its data set needs none.
     plain = study.data[0].model_copy(update={"rubric": None})
     return study.model_copy(update={"rubric": study.data[0].rubric, "data": (plain,)})
 
 
 def _by_list(rows: Rows, pairs: bool) -> list[Rows]:
-    """Return the calls by the list that they show, the commonest first; pairs are one group."""
+    """Group the calls by the list that they show, the most frequent first. Pairs are one group."""
     by_list: dict[Any, Rows] = {}
     for parts, row in rows:
         key = None if pairs else frozenset(parts.shown)
@@ -152,7 +153,7 @@ def _by_list(rows: Rows, pairs: bool) -> list[Rows]:
 def _note(
     stem: str, groups: Sequence[Rows], items: int, form: _Form, counted: str, *, pairs: bool
 ) -> str:
-    """Return what to read before a launch: what was found in the log, and what was left out."""
+    """Return the note to read before a launch: what we found in the log, and what we left out."""
     prompts = count(items // 2 if pairs else items, "prompt")
     sentences = [f"{stem}: {prompts}, the same character for character except for the order."]
     if not pairs:
@@ -175,7 +176,7 @@ def _note(
 
 
 def _template(first: _Parts, answer: AnswerPart) -> dict[str, Any]:
-    """Return the prompt file: the list of the log where it was, all else from an item's columns."""
+    """Return the prompt file. The list stays in place; other text comes from an item's columns."""
     roles, with_list, listing = first.layout
     texts = [f"{{{{ item.message_{k} }}}}" for k in range(len(roles))]
     # The text around the list comes from a column, so that none of its characters can change.
@@ -209,11 +210,11 @@ def _study(
     )
 
 
-# ---------------------------------------------------------------- a prompt taken apart
+# ---------------------------------------------------------------- split the prompts
 def _taken_apart(logged: Sequence[Logged], pairs: bool) -> tuple[Rows, Counter[str]]:
-    """Return (the calls whose prompts one template gives, why others are left out).
+    """Split the prompts, and choose the list to reorder in each.
 
-    The prompts are taken apart; the reasons are counted in calls.
+    Return (the calls whose prompts share the most frequent layout, calls left out by reason).
     """
     whole = {json.dumps(row.prompt): row.prompt for row in logged}
     choices = {text: list(_choices(prompt, pairs)) for text, prompt in whole.items()}
@@ -287,16 +288,17 @@ def _choices(prompt: Messages, pairs: bool) -> Iterator[_Parts]:
 
 
 def _even(listed: Listed) -> bool:
-    """Return whether all entries or none have a text, and a rubric may be as long."""
+    """Return whether all entries or none have a text, and the list is not too long for a rubric."""
     return (
         len({start < end for start, end in listed.texts}) == 1 and len(listed.labels) <= MAX_OPTIONS
     )
 
 
 def _answers(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:
-    """Yield the spans of two answers between marks that begin and end them, twice.
+    """Yield the spans of two answers between opening and closing marks, as labels and as texts.
 
-    Nothing is yielded where an answer mentions either's name: “Answer A” in it would be a label.
+    Yield nothing where an answer contains the name of either: “Answer A” in it would become a
+    label.
     """
     pair = pair_in(content)
     if pair is None or not re.search("</|End of", content[pair.first[1] : pair.second[0]], re.I):
@@ -316,12 +318,12 @@ def _answers(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:
         yield spans, spans
 
 
-# ---------------------------------------------------------------- what is asked of the parts
+# ---------------------------------------------------------------- make the study from the parts
 def _answer(rows: Rows, pairs: bool) -> _Form:
     """Return the form of reply that the prompts ask for.
 
-    Where a prompt names several forms, and the lab's own way to parse a reply parses more, it is
-    the lab's.
+    Return the lab's own form instead where it parses more of the log's replies. That happens where
+    a prompt names several forms.
     """
     own = Counter(parts.labels for parts, _ in rows).most_common(1)[0][0] if pairs else ()
     fixed = ["\n".join((*parts.around[2:], *parts.around[:2])) for parts, _ in rows[:TRIED_FORMS]]
@@ -344,6 +346,7 @@ def _answer(rows: Rows, pairs: bool) -> _Form:
 
 
 def _rubric(parts: _Parts) -> dict[str, Any]:
+    """Return the rubric with the options of the list, in the log's order."""
     options = []
     for label, text in parts.shown:
         score = int(label)
@@ -360,7 +363,7 @@ def _rubric(parts: _Parts) -> dict[str, Any]:
 def _items(group: Rows, pairs: bool) -> list[Item]:
     """Return an item for each prompt; for pairs, one for each answer.
 
-    The same prompt, asked again or in another order, is the same item.
+    A prompt that the log repeats, in the same or another order, is still one item.
     """
     items: list[Item] = []
     known: set[Any] = set()

@@ -1,7 +1,7 @@
 """Read the published judgments of benchmarks, whose own fields hold the order.
 
-Each reader follows the code of its benchmark: which answer a field names, and which one was shown
-first, differ from one to the next.
+Each reader follows the code of its benchmark. Benchmarks differ in which answer a field names, and
+in which answer was shown first.
 """
 
 import random
@@ -13,21 +13,24 @@ from typing import Any
 from rubriclab.logs.source import Json, Reader, Record, Source, name_of, short_name, under
 from rubriclab.logs.tools import Messages, Records, messages_in, text_in
 
+# Fields by which we recognise the records of each benchmark.
 ALPACA = ("instruction", "output_1", "output_2", "generator_1", "generator_2", "preference")
 JUDGE_BENCH = ("pair_id", "response_A", "response_B", "judgments")
 MT_PAIR = ("question_id", "model_1", "model_2", "g1_winner", "g2_winner")
 MT_SINGLE = ("question_id", "model", "user_prompt", "judgment", "score")
 LLMBAR = ("input", "output_1", "output_2", "label", "results")
 NOT_JUDGES = ("human", "reference", "orig")
-"""Beginnings of columns “…_score” in Prometheus formats that are not the names of judges."""
+"""Prefixes of columns “…_score” in Prometheus formats that do not name a judge."""
 TEN = "1 2 3 4 5 6 7 8 9 10"
+"""The scores of MT-Bench, as an order."""
 FAILED = "the call failed"
+"""Why a judgment is left out whose call failed."""
 
 
 def _alpaca(record: Json, _: Source) -> Records:
     """Yield the judgment of an AlpacaEval 2 record.
 
-    ``preference`` is from 1 (output_1) to 2 (output_2), whatever the order shown.
+    ``preference`` runs from 1 (output_1) to 2 (output_2) and does not depend on the order shown.
     """
     preference = record["preference"]
     if not all(isinstance(record[name], str) for name in ALPACA[:5]):
@@ -41,7 +44,7 @@ def _alpaca(record: Json, _: Source) -> Records:
         yield "its field referenced_models does not say which output was shown first"
         return
     first, second = record["generator_1"], record["generator_2"]
-    won = 2.0 - preference  # by the output that was shown first
+    won = 2.0 - preference  # share of the win for the output shown first
     if switched:
         first, second = second, first
         won = preference - 1.0
@@ -63,7 +66,7 @@ def _alpaca(record: Json, _: Source) -> Records:
 def _alpaca_switched(record: Json) -> bool | None:
     """Return whether output_2 was shown first; None where the record contradicts itself.
 
-    A record without ``referenced_models`` was switched by the evaluator's own seed (alpaca_eval,
+    Without ``referenced_models`` we draw the order with the evaluator's own seed (alpaca_eval,
     ``PairwiseAnnotator``: ``is_switched_outputs``).
     """
     first = under(record.get("referenced_models"), "m")
@@ -78,7 +81,7 @@ def _alpaca_switched(record: Json) -> bool | None:
 def _judge_bench(record: Json, _: Source) -> Records:
     """Yield the judgments of a JudgeBench record (Tan et al. 2025).
 
-    The first judgment showed A first, the second showed B first. A decision names the answers by
+    The first judgment shows A first, and the second shows B first. A decision names the answers by
     the order shown.
     """
     judgments = record["judgments"]
@@ -109,10 +112,10 @@ def _judge_bench(record: Json, _: Source) -> Records:
 
 
 def _llmbar(record: Json, log: Source) -> Records:
-    """Yield the judgments of an LLMBar record (Zeng et al. 2024): one round in both orders.
+    """Yield the two judgments of an LLMBar record (Zeng et al. 2024), one in each order.
 
-    It is in an evaluator's ``result.json``. ``winner`` names an output of the record, whatever the
-    order shown: “1” is output_1 in both orders.
+    The record is in an evaluator's ``result.json``. ``winner`` names an output of the record and
+    does not depend on the order shown: “1” is output_1 in both orders.
     """
     texts = "\n".join(str(record[name]) for name in LLMBAR[:3])
     judge = re.sub(r"\.?result\.json(\.gz)?$", "", log.name) or "LLMBar evaluator"
@@ -161,7 +164,7 @@ def _mt_pairs(record: Json, _: Source) -> Records:
 def _mt_singles(record: Json, _: Source) -> Records:
     """Yield the judgment of an MT-Bench single rating, from 1 to 10.
 
-    Its prompt lists no options, so all ratings have one order. FastChat writes -1 for a reply
+    Its prompt lists no options, so all ratings have the same order. FastChat writes -1 for a reply
     without a rating.
     """
     score, question, maker = (name_of(record[key]) for key in ("score", "question_id", "model"))
@@ -183,9 +186,9 @@ def _mt_singles(record: Json, _: Source) -> Records:
 
 @dataclass(frozen=True)
 class _Given:
-    """What one judge gave a record in a Prometheus format: a score, or a list of repeats.
+    """What one judge gave a record in a Prometheus format.
 
-    scores, replies: one value, or a list with one per repeat
+    scores, replies: one value, or a list with one value per repeat.
     """
 
     judge: str
@@ -194,7 +197,7 @@ class _Given:
 
 
 def _judges(record: Json) -> Iterator[_Given]:
-    """Yield what each judge of a record in a Prometheus format gave it."""
+    """Yield the scores and replies of each judge of a record in a Prometheus format."""
     if "score" in record:
         judge = name_of(record.get("eval_model_name"))
         yield _Given(judge, record["score"], record.get("feedback"))
@@ -214,11 +217,11 @@ def _is_prometheus(log: Source) -> bool:
 
 
 def _prometheus(record: Json, _: Source) -> Records:
-    """Yield the judgments of a record of Kim et al. 2024 or of BiGGen Bench.
+    """Yield the judgments of a record of Prometheus (Kim et al. 2024) or of BiGGen Bench.
 
     Each record has its own rubric. Where ``instruction`` is the whole prompt, the list at its end
-    is the order shown. Otherwise the evaluator's template writes the scores of ``score_rubric`` in
-    their own order.
+    gives the order shown. Otherwise the evaluator's template lists the scores of ``score_rubric``
+    in their own order.
     """
     rubric, whole = record.get("score_rubric"), str(record.get("instruction"))
     prompt: Messages = ()
@@ -258,7 +261,7 @@ def _prometheus_item(record: Json, whole: str) -> dict[str, str]:
 
 
 def _first_field(record: Json, keys: tuple[str, ...]) -> str:
-    """Return the first of these fields that the record has; "" if it has none."""
+    """Return the first of these fields that the record has; empty if it has none."""
     for key in keys:
         if key in record:
             return name_of(record[key])
@@ -273,3 +276,4 @@ BENCHMARKS = (
     Reader("MT-Bench single ratings", lambda log: log.has(*MT_SINGLE), _mt_singles),
     Reader("Prometheus or BiGGen Bench", _is_prometheus, _prometheus),
 )
+"""The readers of this module, each with its test of whether a log is from its benchmark."""

@@ -1,7 +1,7 @@
 """Decide what to do about a judge, once for every page, text, report, file and card.
 
-This is no topic: nothing here is a row. ``decide`` says what to do, ``advice_of`` adds how many
-calls that takes, and ``sinks`` puts it into sentences.
+Nothing here becomes a row of the results. ``decide`` says what to do, ``advice_of`` adds how many
+calls that takes, and the room ``words`` puts it into sentences.
 """
 
 import math
@@ -33,23 +33,23 @@ Action = Literal[
     "ask_twice",
     "about",
 ]
-"""What to do; empty where nothing was asked. From ``other_judge`` on nothing is decided yet."""
+"""What to do; empty where there is no question. From ``other_judge`` on, nothing is decided yet."""
 AVERAGING = ("several_orders", "average", "wordings")
-"""Average (for choices: ask) several orders. With ``wordings`` any change of the prompt does the
-same."""
+"""Average several orders (for choices: ask them). With ``wordings``, any changed prompt will do."""
 ONE_WILL_DO = ("small", "enough")
-"""One order will do: the order changes nothing that matters."""
+"""One order is enough, because the order changes nothing that matters."""
 CARDED = ("options", "criteria")
-"""Kinds of lists whose calls score single answers, so that several calls can be averaged."""
+"""Kinds of lists with scores of single answers. Only these can be averaged over several calls."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do about one judge on one data set and setting.
+    """What to do about one judge on one data set, with one kind of list and one variant.
 
-    ``orders``: how many orders to ask each answer in, once in each; None where it is not known.
-    ``asked``: how many orders the run asked; no more can be advised from it. ``needed``: how many
-    calls in different orders reach a dependability of 0.9; ``again``: how many in one order do.
+    orders: in how many orders to ask about each answer, once in each; None where we do not know.
+    asked: how many orders the run asked. We cannot advise more than that.
+    needed: the row with the number of calls in different orders for a dependability of 0.9.
+    again: the row with the number of calls in one order for the same dependability.
     """
 
     action: Action
@@ -60,10 +60,12 @@ class Advice:
 
     @property
     def averages(self) -> bool:
+        """Return whether to average (for choices: ask) several orders."""
         return self.action in AVERAGING
 
     @property
     def one_will_do(self) -> bool:
+        """Return whether one order is enough."""
         return self.action in ONE_WILL_DO
 
 
@@ -75,11 +77,11 @@ def decide(
     units: int,
     repeated: bool,
 ) -> Action:
-    """What to do, from the verdicts: the first rule that holds.
+    """Return what to do, from the verdicts. The first rule that applies decides.
 
-    ``questions``: verdicts by question; ``gap_matters``: the gate is open and two orders differ
-    by more than matters; ``repeated``: every order was asked twice, so that single scores are known
-    without noise.
+    ``questions``: verdicts by question. ``reorder``: the kind of list. ``gap_matters``: the gate is
+    open and two orders differ by more than matters. ``units``: how many were judged. ``repeated``:
+    every order was asked twice, so that we can tell effects on single scores from noise.
     """
     if not questions:
         return ""
@@ -91,7 +93,7 @@ def decide(
         return "several_orders"
     harmless = words.get("mean") == words.get("single") == "equivalent"
     if reorder == "options" and words.get("positions") == "effect" and harmless and not gap_matters:
-        # Of criteria a position's lean is itself a change of scores.
+        # For criteria, position bias is itself a change of scores, so it is never small.
         return "small"
     if gap_matters or "effect" in words.values():
         return "average"
@@ -118,12 +120,13 @@ def decide(
 def orders_to_average(
     action: Action, errors: Mapping[int, ExpectedError], wanted: float, needed: float
 ) -> int:
-    """Return how many of the orders that a run asked to average, one call in each.
+    """Return how many orders to average, with one call in each.
 
-    This is 1 where one order will do. Else it is as many as come within ``wanted`` points of the
-    mean over all orders, and at least the ``needed`` ones for a dependability of 0.9 (NaN where
-    that is not known). Where averaging is advised it is at least 2, and never more than were asked.
-    ``errors``: by number of orders, from 1 on.
+    Return 1 where one order is enough. Otherwise return the smallest number whose expected error is
+    at most ``wanted`` points at the upper end of its interval (all orders if none is), but at least
+    ``needed``, the number for a dependability of 0.9 (NaN where we do not know it). Return at least
+    2 where the advice is to average, and never more than the run asked.
+    ``errors``: expected errors by number of orders, from 1 on.
     """
     if action in ONE_WILL_DO:
         return 1
@@ -137,7 +140,7 @@ def orders_to_average(
 
 
 def advice_of(findings: Findings, condition: int) -> Advice:
-    """Return the advice about a condition's setting: judge, data set, kind of list and variant."""
+    """Return the advice for a condition's judge, data set, kind of list and variant."""
     about = findings.conditions[condition]
     arms = [arm for arm in findings.judgments.arms if arm.condition.setting == about.setting]
     codes = {arm.code for arm in arms}
@@ -183,7 +186,8 @@ def advice_of(findings: Findings, condition: int) -> Advice:
 def gap_matters(given: Verdicts | None, gap: Row | None) -> bool:
     """Return whether the gate is open and two orders surely differ by more than matters.
 
-    ``gap``: the row of the two orders furthest apart. It counts whatever the contrasts say.
+    ``gap``: the row of the two orders that differ most. Its interval decides, even where the
+    verdict on the mean does not find an effect.
     """
     if given is None or given.mean is None or gap is None or not given.gate.p <= ALPHA:
         return False

@@ -1,12 +1,12 @@
-"""Describe each kind of judge in one record, and find the kinds that installed packages bring.
+"""Describe each kind of judge in one record, and find the kinds that other packages bring.
 
-Whoever needs to know something about a kind asks its record (``JudgeSettings.about``) and never
+Code that needs to know something about a kind reads its record (``JudgeSettings.about``) and never
 compares names. The lab's own kinds are described here and opened in ``judges/kinds.py``, because
-this room may not import that one. A package brings a kind of its own by an entry point of the group
+this room may not import that one. A package brings a kind by an entry point of the group
 ``rubriclab.judges`` (docs/adding.md).
 
-A package is imported when somebody names its kind or lists all kinds, not before. Whatever is wrong
-with it becomes a LabError that names the package; the lab and its own kinds go on.
+We import a package only when somebody names its kind or lists all kinds. A broken package becomes a
+LabError that names it. The lab and its own kinds keep working.
 """
 
 import re
@@ -33,17 +33,17 @@ from rubriclab.model.text import LabError, shorten
 ENTRY_POINTS = "rubriclab.judges"
 """The group of entry points by which a package brings kinds of judges."""
 KIND_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-"""What a kind may be called: it is typed in study files and before a colon on the command line."""
+"""What a kind may be called. It is typed in study files, and before a colon on command lines."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """The first guess of a kind's speed, used until a run has measured it.
+    """The first guess of a kind's speed, which we use until a run has measured it.
 
-    calls_per_second: of short replies, one call at a time.
+    calls_per_second: for short replies, with one call at a time.
     long_slowdown: how many times longer a reply with a text takes.
     at_once: whether ``concurrency`` calls are answered at the same time.
-    of_model: calls per second of the models for which they were measured.
+    of_model: calls per second, by model, where we have measured them.
     """
 
     calls_per_second: float = 1.0
@@ -52,7 +52,7 @@ class Speed:
     of_model: Mapping[str, float] = field(default_factory=dict)
 
     def guess(self, model: str, concurrency: int, *, long_answer: bool) -> float:
-        """Return the calls per second to expect of a judge."""
+        """Return the expected calls per second. ``long_answer``: replies contain a text."""
         rate = self.of_model.get(model, self.calls_per_second)
         if self.at_once:
             rate *= concurrency
@@ -63,42 +63,41 @@ class Speed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JudgeKind:
-    """One kind of judge: what the lab has to know of it without opening one.
+    """One kind of judge: what the lab needs to know about it without opening one.
 
-    name: in study files (``kind = "..."``).
-    label: where such a judge runs, in a few words, for lists and Set up.
-    help: one or two sentences for whoever chooses a judge in Set up.
-    form: the form of Set up that was written for it; empty for one that Set up draws from
-        ``options``.
-    models: the models to choose from in Set up, the default first. Others may be typed.
-    options: the model of the judge's ``options``.
-    speed: the first guess, for forecasts.
-    version: what decides its replies apart from the settings, such as a version or a hash. It is
-        part of a judge's identity unless it is empty.
+    name: the name in study files (``kind = "..."``).
+    label: where this kind of judge runs, in a few words, for lists and Set up.
+    help: one or two sentences for a user who chooses a judge in Set up.
+    form: the form in Set up that was written for it. If empty, Set up draws one from ``options``.
+    models: the models to choose from in Set up, the default first. Users may type others.
+    options: the pydantic model of the judge's ``options``.
+    speed: the first guess of its speed, for forecasts.
+    version: what else decides its replies apart from the settings, for example a version or a hash.
+        It is part of a judge's identity unless it is empty.
 
-    served: whether it is asked over HTTP, so that it needs an address.
-    default_address: where it is asked if the settings give no ``base_urls``.
+    served: whether it is asked over HTTP and so needs an address.
+    default_address: the address to use if the settings give no ``base_urls``.
     local_option: the option that makes a served judge run on this machine instead.
-    takes_key: whether a key is handed to it. A key needs the user's consent for each address; where
-        the kind has none, for the package.
+    takes_key: whether it receives a key. A key needs the user's consent for each address, or for
+        the package where the kind has no address.
 
     simulated: whether its replies are made up. Every result of it is labelled.
     deterministic: whether the same prompt always gets the same reply at temperature 0.
-    probabilities: whether it can say how probable each label was.
-    chat: whether its requests are OpenAI chat completions: they can be written into batch files and
-        hold a JSON schema, and its server lists its models.
-    vllm: whether its server is vLLM, which takes further fields and numbers tokens.
-    small_model: whether it is a model so small that the lab begins and cuts its replies.
+    probabilities: whether it can report how probable each label was.
+    chat: whether its requests are OpenAI chat completions. They can then be written into batch
+        files and contain a JSON schema, and the server lists its models.
+    vllm: whether its server is vLLM, which accepts further fields and gives the numbers of tokens.
+    small_model: whether it is a small model whose replies the lab begins and cuts.
     typed_questions: whether it is asked typed questions instead of a chat. Its options are then
         ``DecisionOptions``.
-    runs_code: whether it runs a file of the user's, which somebody has to look at first.
-    constraints: the ways in which its replies can be held to the labels.
-    reports_free: those of them under which a reply still reports the free probabilities.
-    idle_factors: factors of ``[design.vary]`` that change nothing for it; "extra" stands for each
+    runs_code: whether it runs a file of the user, which somebody has to look at first.
+    constraints: the ways in which its replies can be limited to the labels.
+    reports_free: the constraints under which a reply still reports unconstrained probabilities.
+    idle_factors: factors of ``[design.vary]`` that change nothing for it. "extra" means every
         ``extra.…``.
-    idle_options: options that decide no reply, so they are not part of a judge's identity.
+    idle_options: options that affect no reply, so they are not part of a judge's identity.
 
-    package: the name and version of the package that brings it; filled in by the lab.
+    package: the name and version of the package that brings it. The lab fills it in.
     """
 
     name: str
@@ -131,13 +130,12 @@ class JudgeKind:
     package: str = ""
 
     def ignores(self, factor: str) -> bool:
-        """Return whether a factor of the design changes nothing for such a judge."""
+        """Return whether a factor of the design changes nothing for this kind of judge."""
         return factor.partition(".")[0] in self.idle_factors
 
 
 SMALL_MODELS = {"smollm2-135m": 3.2, "qwen2.5-coder-0.5b": 1.4}
-"""Calls per second on two cores, as measured with short replies about one answer after the other.
-"""
+"""Calls per second by model, measured on two cores with short replies, one answer at a time."""
 
 RECORDS = (
     JudgeKind(
@@ -151,7 +149,7 @@ RECORDS = (
         probabilities=True,
         small_model=True,
         constraints=RUNGS,
-        # llama.cpp reports probabilities before it masks them for the grammar.
+        # llama.cpp reports the probabilities before the grammar removes tokens.
         reports_free=("grammar",),
         idle_factors=("packing", "reasoning_effort", "extra"),
     ),
@@ -201,7 +199,7 @@ RECORDS = (
         takes_key=True,
         probabilities=True,
         runs_code=True,
-        # How much memory its process may use decides no reply.
+        # The memory limit of its process affects no reply.
         idle_options=("memory",),
     ),
     JudgeKind(
@@ -218,14 +216,17 @@ RECORDS = (
 )
 """The kinds that come with the lab."""
 OWN_KINDS: Mapping[str, JudgeKind] = {kind.name: kind for kind in RECORDS}
+"""The same kinds by name."""
 
 
 # ---------------------------------------------------------------- kinds of other packages
 @dataclass(frozen=True)
 class Brought:
-    """An entry point of a package for one kind.
+    """An entry point by which a package brings one kind of judge.
 
-    ``package``: its name and version; ``folder``: where it is installed.
+    name: the name of the kind.
+    package: the name and version of the package.
+    folder: where the package is installed. It tells apart two copies of a package.
     """
 
     name: str
@@ -235,7 +236,7 @@ class Brought:
 
 
 def kind_named(name: str) -> JudgeKind:
-    """Return the kind of this name, the lab's own or an installed package's.
+    """Return the kind with this name, from the lab or from an installed package.
 
     Raises LabError where there is none, where two packages bring it, and where its package cannot
     be used.
@@ -267,7 +268,7 @@ def kind_names() -> list[str]:
 
 
 def all_kinds() -> tuple[list[JudgeKind], list[str]]:
-    """Return all kinds that can be used, and a sentence for each package whose kind cannot."""
+    """Return all kinds that can be used, and an error for each kind that cannot."""
     kinds, faults = list(OWN_KINDS.values()), []
     for name, brought in sorted(_brought_by_name().items()):
         if name in OWN_KINDS:
@@ -285,6 +286,7 @@ def all_kinds() -> tuple[list[JudgeKind], list[str]]:
 
 
 def _brought_by_name() -> Mapping[str, tuple[Brought, ...]]:
+    """Return the entry points of all installed packages, by the name of the kind."""
     return _brought_on(tuple(sys.path))
 
 
@@ -305,9 +307,9 @@ def _brought_on(path: tuple[str, ...]) -> Mapping[str, tuple[Brought, ...]]:
 
 
 def _entries_of(package: Distribution) -> list[Brought]:
-    """Return a package's entry points of our group; none where its metadata cannot be read."""
+    """Return a package's entry points in our group; none where its metadata cannot be read."""
     try:
-        # Most packages have none, and parsing the metadata of all would take a second.
+        # Most packages have none, and parsing the metadata of all of them would take a second.
         if ENTRY_POINTS not in (package.read_text("entry_points.txt") or ""):
             return []
         called = f"{package.metadata['Name']} {package.version}"
@@ -315,20 +317,20 @@ def _entries_of(package: Distribution) -> list[Brought]:
             Brought(entry.name, called, str(package.locate_file("")), entry)
             for entry in package.entry_points.select(group=ENTRY_POINTS)
         ]
-    except Exception:  # a damaged package, which may have nothing to do with the lab
+    except Exception:  # a damaged package that may have nothing to do with the lab
         return []
 
 
 @cache
 def _loaded(brought: Brought) -> tuple[JudgeKind | None, str]:
-    """Import a package's kind and check it. Return it, or None and what is wrong and what to do.
+    """Import a package's kind and check it. Return (the kind, ""), or (None, the error).
 
-    Both are kept, so that a page which lists all kinds does not import a broken package each time.
+    We cache errors too. Otherwise every page that lists all kinds would import a broken package.
     """
     where = f"The judge kind “{shorten(brought.name, 40)}” of the package {brought.package}"
     try:
         kind = brought.entry.load()
-    except (Exception, SystemExit) as fault:  # whatever a stranger's module raises at import
+    except (Exception, SystemExit) as fault:  # a package may raise anything when we import it
         said = f"{type(fault).__name__}: {shorten(str(fault), 200)}"
         return None, (
             f"{where} could not be loaded ({said}). Update or reinstall that package, or uninstall "
@@ -341,7 +343,7 @@ def _loaded(brought: Brought) -> tuple[JudgeKind | None, str]:
 
 
 def _misfit(kind: object, name: str) -> str:
-    """Return what is wrong with the object that an entry point names; empty where it fits."""
+    """Return what is wrong with the object of an entry point; empty if nothing is."""
     if not isinstance(kind, JudgeKind) or not callable(getattr(kind, "open", None)):
         return f"{type(kind).__name__} is not a PackagedKind of rubriclab.judges.kinds"
     if kind.name != name:

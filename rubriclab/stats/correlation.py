@@ -1,7 +1,8 @@
-"""Correlate two numbers per item: r, rho and tau-b, each with its value without every unit in turn.
+"""Correlate two numbers per item by r, rho and tau-b, with all units and without each unit in turn.
 
-``x``: an item's mean score, ``y``: its mean rating, (items,); ``unit``: (items,) 0..units-1, what
-is left out together. A correlation is NaN for fewer than two items or where a side never varies.
+``x`` is an item's mean score and ``y`` its mean rating, (items,). ``unit`` is the code of its unit,
+0..units-1, (items,). Items of the same unit are left out together. A correlation is NaN for fewer
+than two items, or where ``x`` or ``y`` never varies.
 """
 
 from collections.abc import Iterator
@@ -14,20 +15,23 @@ import numpy as np
 from rubriclab.stats.resample import Floats, Ints, sum_by
 
 TINY = 1e-12
+"""A variance up to this share of its raw moment (or this size, for ranks) is only rounding."""
 MOST_SUBSETS = 1_024
-"""Up to this many subsets of calls the budget takes all of them, above it as many, drawn with a
-seed.
-"""
+"""Use all subsets of calls up to this many. Above that, draw this many with a fixed seed."""
 FEWEST_SUBSETS = 30
+"""Draw at least this many subsets, however many items there are, so that the band has a meaning."""
 MOST_MEANS = 500_000
+"""With many items, draw fewer subsets: at most this many means (items times subsets), for speed."""
 _AT_ONCE = 250_000
-"""Of many items fewer subsets are taken, so that there are MOST_MEANS means of an item, _AT_ONCE
-held together.
-"""
+"""Means (items times subsets) that are in memory at the same time."""
 
 
 class LeftOut(NamedTuple):
-    """A statistic of all units, and without each of them, (units,)."""
+    """A statistic over all units.
+
+    value: with all units.
+    without: without each unit in turn, (units,).
+    """
 
     value: float
     without: Floats
@@ -35,14 +39,15 @@ class LeftOut(NamedTuple):
 
 # -------------------------------------------------------------------------------------- Pearson's r
 def _from_mean(x: Floats) -> Floats:
-    # A constant side must have moments of exactly 0, whatever its mean was rounded to.
+    """Return ``x`` minus its mean, (items,)."""
+    # A constant side must have moments of exactly 0, even if its mean was rounded.
     return x - x.mean() if len(x) and np.ptp(x) > 0 else np.zeros(len(x))
 
 
 def r_of(totals: Floats) -> Floats:
-    """Return r from sums (..., 6) of 1, x, y, xx, yy, xy.
+    """Return r (...) from the sums (..., 6) of 1, x, y, xx, yy and xy.
 
-    NaN where a variance is nil next to its raw moment.
+    r is NaN where a variance is negligible compared with its raw moment.
     """
     n, x, y, xx, yy, xy = np.moveaxis(totals, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -53,8 +58,9 @@ def r_of(totals: Floats) -> Floats:
 
 
 def pearson(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
-    """Pearson's r."""
+    """Return Pearson's r of all units, and without each unit."""
     u, v = _from_mean(x), _from_mean(y)
+    # Sums add up over units, so leaving out a unit only subtracts its sums.
     by_unit = sum_by(unit, np.stack([np.ones(len(x)), u, v, u * u, v * v, u * v], axis=1), units)
     total = by_unit.sum(axis=0)
     return LeftOut(float(r_of(total)), r_of(total - by_unit))
@@ -62,11 +68,11 @@ def pearson(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
 
 # ------------------------------------------------------------------ Spearman's rho, Kendall's tau-b
 def spearman(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
-    """rho: Pearson's r of mid-ranks; without each unit to first order.
+    """Return Spearman's rho: Pearson's r of mid-ranks. Values without a unit are to first order.
 
-    With mid-distribution values F, G in (0, 1), whose means are 1/2: C = mean(F G) - 1/4, V =
-    mean(F F) - 1/4, rho = C / sqrt(Vx Vy). An item moves C through its own F G and through
-    everyone's: those above it in x (y) gain.
+    F and G are the mid-distribution values of x and y, in (0, 1) with a mean of 1/2. Then
+    C = mean(F G) - 1/4, V = mean(F F) - 1/4, and rho = C / sqrt(Vx Vy). An item changes C by its
+    own F G, and by raising the F (or G) of every item above it in x (or y).
     """
     n = len(x)
     level = [np.unique(side, return_inverse=True)[1] for side in (x, y)]
@@ -84,6 +90,7 @@ def spearman(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
 
 
 def _rho(mean: Floats) -> Floats:
+    """Return rho (...) from the means (..., 3) of F G, F F and G G."""
     c, vx, vy = np.moveaxis(mean - 0.25, -1, 0)
     varies = (vx > TINY) & (vy > TINY)
     size = np.sqrt(np.where(varies, vx * vy, 1.0))
@@ -91,19 +98,17 @@ def _rho(mean: Floats) -> Floats:
 
 
 def _mean_above(level: Ints, other: Floats) -> Floats:
-    """For each item the sum of ``other`` over items above it (ties half), over n; (items,)."""
+    """Return the sum of ``other`` over the items above each one (ties half), over n, (items,)."""
     sums = np.bincount(level, weights=other)
     upward = sums[::-1].cumsum()[::-1] - sums / 2.0
     return np.asarray(upward[level] / max(len(level), 1))
 
 
 def _without(influence: Floats, unit: Ints, units: int) -> Floats:
-    """(units, k): how leaving out each unit moves the means of ``influence`` (items, k).
+    """Return how the means of ``influence`` (items, k) change without each unit, (units, k).
 
-    These are means over pairs.
-
-    Over one item fewer than are left: each has one partner fewer too, as the jackknife itself has
-    it to second order.
+    These are means over pairs, so each remaining item loses a partner too. We therefore divide by
+    the number of remaining items minus 1, which agrees with the jackknife to second order.
     """
     away = influence - influence.mean(axis=0) if len(influence) else influence
     left = np.maximum(len(unit) - np.bincount(unit, minlength=units) - 1, 1)
@@ -111,12 +116,11 @@ def _without(influence: Floats, unit: Ints, units: int) -> Floats:
 
 
 def kendall(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
-    """Return Kendall's tau-b (1945).
+    """Return Kendall's tau-b (1945). Values without a unit are to first order.
 
-    Concordant minus discordant pairs of items, over the root of untied ones.
-
-    Without each unit to first order: an item's part in the pairs counts twice, for it and for the
-    other one.
+    Tau-b is concordant minus discordant pairs of items, divided by the geometric mean of the pairs
+    untied in x and in y. An item's influence counts twice, because every pair is counted once for
+    each of its two items.
     """
     sides = [np.unique(side, return_inverse=True)[1].astype(np.int64) for side in (x, y)]
     untied = [
@@ -125,24 +129,24 @@ def kendall(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
     a, b = sides
     concordant = (
         _below(a, b) + _below(-a, -b) - _below(a, -b) - _below(-a, b)
-    )  # less the discordant ones
+    )  # minus the discordant ones
     signed = np.column_stack([concordant, *untied]) / max(len(x), 1)
     mean = signed.mean(axis=0) if len(x) else np.zeros(3)
     return LeftOut(float(_tau(mean)), _tau(mean + 2.0 * _without(signed, unit, units)))
 
 
 def _tau(pairs: Floats) -> Floats:
-    """From (..., 3): concordant minus discordant pairs, and those untied in x and in y."""
+    """Return tau-b (...) from (..., 3): concordant minus discordant, untied in x, untied in y."""
     size = np.sqrt(np.maximum(pairs[..., 1], 0.0) * np.maximum(pairs[..., 2], 0.0))
     tau = np.divide(pairs[..., 0], size, out=np.full(size.shape, np.nan), where=size > TINY)
     return np.asarray(np.clip(tau, -1.0, 1.0))
 
 
 def _below(x: Ints, y: Ints) -> Ints:
-    """(items,): how many items lie below each one in both x and y.
+    """Return how many items lie below each one in both x and y, (items,).
 
-    Sorted by x (ties by falling y, so that none of them counts), the count of earlier items with a
-    smaller y, by merging blocks of twice the size at each step (Knight 1966).
+    Sort by x, and ties by falling y so that no tie counts. Then count the earlier items with a
+    smaller y by merging sorted blocks, which double in size at each step (Knight 1966).
     """
     n = len(x)
     order = np.lexsort((-y, x))
@@ -164,10 +168,10 @@ def _below(x: Ints, y: Ints) -> Ints:
 
 # ------------------------------------------------------------------------------ people, and budgets
 def with_the_others(ratings: Floats, unit: Ints, units: int) -> tuple[Floats, Floats, Ints]:
-    """Return each rater's r with the mean of the others on the same items, (raters,).
+    """Return each rater's r with the mean of the other raters on the same items.
 
-    Also without each unit (units, raters), and the units on which they have company (raters,).
-    ``ratings``: (items, raters), NaN where there is none.
+    Return (r (raters,), r without each unit (units, raters), number of units on which a rater has
+    company (raters,)). ``ratings``: (items, raters), NaN where there is none.
     """
     known = np.isfinite(ratings)
     total, count = np.where(known, ratings, 0.0).sum(axis=1), known.sum(axis=1)
@@ -183,9 +187,11 @@ def with_the_others(ratings: Floats, unit: Ints, units: int) -> tuple[Floats, Fl
 
 
 class Budget(NamedTuple):
-    """r of the mean of ``calls`` calls: the mean over ``subsets``, with a band.
+    """r with people for the mean of ``calls`` calls.
 
-    The band is the 2.5 and 97.5 percentiles over subsets.
+    r: the mean over subsets of that many calls.
+    band: the 2.5th and 97.5th percentiles over subsets.
+    subsets: how many subsets have an r.
     """
 
     calls: int
@@ -197,17 +203,18 @@ class Budget(NamedTuple):
 def budget(
     tables: Floats, human: Floats, unit: Ints, units: int, calls: list[int]
 ) -> Iterator[Budget]:
-    """Mean r over all subsets of so many calls (Xu et al. v2, Figure 9).
+    """Yield the mean r over subsets of k calls, for each k in ``calls`` (Xu et al. v2, Figure 9).
 
-    ``tables``: (rounds, items, K) scores, NaN where there is none; subsets are taken within each
-    round. An item has the mean of the scores that it has in a subset. Subsets without an r are left
-    out.
+    ``tables``: scores (rounds, items, K), NaN where there is none. ``human``: ratings (items,).
+    Subsets are taken within each round. An item's score is the mean of those that it has in the
+    subset. Subsets without an r are left out.
     """
     rng = np.random.default_rng(0)
     most = min(MOST_SUBSETS, max(MOST_MEANS // max(len(human), 1), FEWEST_SUBSETS))
     ranked = np.argsort(unit, kind="stable")
     starts = np.searchsorted(unit[ranked], np.arange(units))
     known = np.isfinite(tables[:, ranked])
+    # r does not change when we subtract a constant, but its moments lose fewer digits.
     middle = float(tables[np.isfinite(tables)].mean()) if known.any() else 0.0
     tables, y = np.where(known, tables[:, ranked] - middle, 0.0), _from_mean(human)[ranked]
     for k in calls:
@@ -240,7 +247,7 @@ def budget(
 
 
 def subsets(columns: int, k: int, limit: int, rng: np.random.Generator) -> Floats:
-    """0/1 rows of the subsets of size ``k``, (subsets, columns): all, or ``limit`` drawn."""
+    """Return subsets of size ``k`` as 0/1 rows, (subsets, columns): all, or ``limit`` drawn."""
     if comb(columns, k) <= limit:
         rows = np.array(list(combinations(range(columns), k)), dtype=np.int64)
     else:

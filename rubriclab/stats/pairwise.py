@@ -1,9 +1,10 @@
 """Classify choices between candidates: consistency, fairness, stability and votes of judges.
 
-Source: Shi et al., Judging the Judges, sections 2.2, 2.3, C and E, with the definitions that give
-its Table 2. A *series* is one comparison shown in p orders, each candidate first once; for p = 2
-the swapped pair. Codes of a choice: 1..p the position that won, 0 a tie, -1 not parsed, -2 not
-asked.
+The source is Shi et al., Judging the Judges, sections 2.2, 2.3, C and E. Where the text leaves a
+definition open, we use the one that reproduces its Table 2. A *series* is one comparison shown in p
+orders, each candidate first once. For p = 2 that is the swapped pair. A choice is coded as 1..p for
+the position that won, 0 for a tie, -1 for not parsed, and -2 for not asked. PC is the paper's
+position consistency and PF its preference fairness.
 """
 
 from typing import NamedTuple
@@ -16,24 +17,28 @@ from rubriclab.stats.resample import Floats, Ints, crossed
 UNASKED = -2
 NOT_PARSED = -1
 NO_WINNER = 0
-"""Codes of a choice that is not a position; NO_WINNER is a tie."""
+"""Codes of a choice that is not a position. NO_WINNER is a tie."""
 CLASSES = ("consistent", "primacy", "recency", "neutral", "unparsed")
 CONSISTENT, PRIMACY, RECENCY, NEUTRAL, LOST = range(5)
-"""Classes of a series. Neutral exists only for p > 2: several winners, but the candidate shown
-first won exactly as often as without a preference.
+"""Indices into CLASSES.
+
+Neutral exists only for p > 2. It means several winners, while the candidate shown first won exactly
+as often as with a judge that has no preference for a position.
 """
 _EXACT = 1 << 13
-"""Sign flips whose absolute sum is below this are counted exactly (4 times that for few units)."""
+"""Count sign flips exactly if the absolute values add up to less (4 times this for few units)."""
 _PATTERNS = 100_000
-"""Random sign patterns where neither the exact count nor the normal limit can be used."""
+"""Random sign patterns to draw where neither the exact count nor the normal limit can be used."""
 
 
 class Series(NamedTuple):
-    """What each series came to; every array is (series,).
+    """The outcome of each series. Every array is (series,).
 
-    ``kind``: one of CLASSES. ``winner``: the index of the candidate that won every order, p for a
-    tie in all, -1 else. ``first``: orders won by the candidate shown first; ``decided``: orders
-    with a winner; ``lost``: not parsed.
+    kind: index into CLASSES.
+    winner: index of the candidate that won every order; p if all orders tie, otherwise -1.
+    first: number of orders that the candidate shown first won.
+    decided: number of orders with a winner.
+    lost: number of orders that were not parsed or not asked.
     """
 
     kind: Ints
@@ -44,13 +49,13 @@ class Series(NamedTuple):
 
 
 def classify(position: Ints) -> Series:
-    """Series as consistent, primacy, recency (Shi et al., section 2.2), from choices (series, p).
+    """Classify series of choices (series, p) by Shi et al., section 2.2.
 
-    Column j is the order in which candidate j stood first and the others followed cyclically.
-    Consistent: the same candidate wins all p orders, or all tie. Else, with m decided orders of
-    which the candidate shown first won F: primacy if F > m/p, recency if F < m/p, neutral if equal.
-    For p = 2 that is {AA, AC, CA} and {BB, BC, CB}; for p > 2 the paper's "one vs. all", held
-    against what a judge without a preference gives the first position.
+    Column j is the order with candidate j first and the others after it cyclically. A series is
+    consistent if the same candidate wins all p orders, or all tie. Otherwise let the candidate
+    shown first win F of m decided orders. The class is primacy if F > m/p, recency if F < m/p, and
+    neutral if they are equal. For p = 2, primacy is {AA, AC, CA} and recency {BB, BC, CB}. For
+    p > 2 it is the paper's "one vs. all", compared with a judge that prefers no position.
     """
     p = position.shape[1]
     parsed = (position >= NO_WINNER).all(axis=1)
@@ -72,11 +77,11 @@ def classify(position: Ints) -> Series:
 
 
 def nets(series: Series, p: int) -> Ints:
-    """Return what each series adds to the test of PF = 0; above 0 leans to recency.
+    """Return what each series adds to the test of PF = 0, (series,). Above 0 means recency.
 
-    p = 2: recency less primacy. p > 2: decided - p x orders won by the first, whose mean is 0 for a
-    judge without a preference whatever its noise; classes are not (with p = 3 a coin gives 8
-    recency to 7 primacy).
+    For p = 2 it is 1 for recency and -1 for primacy. For p > 2 it is ``decided`` minus p times
+    ``first``. That has a mean of 0 for any judge that prefers no position, however noisy it is.
+    Counts of classes do not: with p = 3, choices at random give 8 recency to 7 primacy.
     """
     if p == 2:
         return np.asarray((series.kind == RECENCY) * 1 - (series.kind == PRIMACY) * 1)
@@ -84,14 +89,14 @@ def nets(series: Series, p: int) -> Ints:
 
 
 def sign_flip_p(net: Ints) -> float:
-    """Return the exact two-sided p of "no lean to either side", by flipping signs of whole units.
+    """Return the two-sided p of "no preference", by flipping the signs of whole units.
 
-    ``net``: (units,) integers.
+    ``net``: the sum of ``nets`` of each unit, (units,) integers. Under the null hypothesis a unit
+    is as likely to have +d as -d, so the series of a unit may depend on each other in any way. With
+    one inconsistent pair per unit, this is the ordinary sign test. Return 1 where all are 0.
 
-    Under the null a unit is as likely to lean by +d as by -d, so what is inside a unit may depend
-    on each other in any way. With one inconsistent pair a unit it is the ordinary sign test. In
-    full by the inverse transform of prod cos(w d / 2); a sum beyond _EXACT by its normal limit, or
-    by random signs where one unit dominates. 1 where nothing leans.
+    The p is exact up to _EXACT, from the inverse transform of prod cos(w d / 2). Above that we use
+    the normal limit, or random signs where one unit dominates or there are fewer than 100 units.
     """
     sizes, reached = np.abs(net[net != 0]).astype(np.int64), abs(int(net.sum()))
     if not len(sizes):
@@ -115,14 +120,12 @@ def sign_flip_p(net: Ints) -> float:
 
 
 def stability(query: Ints, position: Ints, queries: int, p: int) -> tuple[Floats, Floats]:
-    """Return the repetition stability of each query, and its standard deviation, (queries,) each.
+    """Return the repetition stability of each query and its standard deviation, (queries,) each.
 
-    Stability is the share of the commonest choice (Shi et al., equation 1); the standard deviation
-    is of "equals the commonest". NaN where a query was asked once. ``query``: code of a comparison
-    in one order.
-
-    A reply that was not parsed never counts as a choice but stays in the denominator. The sd has
-    ddof 1.
+    Stability is the share of the most frequent choice (Shi et al., equation 1). The standard
+    deviation is that of "equals the most frequent choice", with ddof 1. Both are NaN where a query
+    was asked once. ``query``: the code of a comparison in one order, (calls,). A reply that was not
+    parsed is never a choice, but it stays in the denominator.
     """
     trials = np.bincount(query, minlength=queries)
     parsed = position >= NO_WINNER
@@ -133,10 +136,11 @@ def stability(query: Ints, position: Ints, queries: int, p: int) -> tuple[Floats
 
 
 class Votes(NamedTuple):
-    """The judges' vote on each instance, (instances,).
+    """The judges' vote on each instance. Every array is (instances,).
 
-    ``choice``: the commonest, NOT_PARSED where two share the lead or nobody could be parsed;
-    ``off``: judgments that differ from a commonest one; ``judges``: parsed judgments.
+    choice: the most frequent choice; NOT_PARSED where two lead together or nothing was parsed.
+    off: number of judgments that differ from the most frequent choice.
+    judges: number of parsed judgments.
     """
 
     choice: Ints
@@ -145,7 +149,10 @@ class Votes(NamedTuple):
 
 
 def votes(choices: Ints, p: int) -> Votes:
-    """Return majority vote and disagreement of choices (instances, judges) (Shi et al., C.2)."""
+    """Return the majority vote and the disagreement (Shi et al., C.2).
+
+    ``choices``: codes of choices, (instances, judges).
+    """
     counts = np.stack([(choices == k).sum(axis=1) for k in range(p + 1)], axis=1)
     top, judges = counts.max(axis=1), counts.sum(axis=1)
     sole = ((counts == top[:, None]).sum(axis=1) == 1) & (judges > 0)
@@ -154,10 +161,12 @@ def votes(choices: Ints, p: int) -> Votes:
 
 # ------------------------------------------------------------ consistency against overall win rates
 class Parabola(NamedTuple):
-    """y = level + slope (x - 1/p) + curvature (x - 1/p)^2 by least squares over ``n`` points.
+    """A least-squares fit of y = level + slope (x - 1/p) + curvature (x - 1/p)^2.
 
-    ``low``, ``high``: where 95% of curvatures lie if y has nothing to do with how far a candidate
-    is from an even win rate; ``p``: of the curvature against that.
+    n: number of points.
+    low, high: the middle 95% of curvatures if y does not depend on the distance to an even win
+        rate; NaN where we cannot tell.
+    p: p-value of the curvature under the same hypothesis; NaN where we cannot tell.
     """
 
     level: float
@@ -172,8 +181,8 @@ class Parabola(NamedTuple):
 class Points(NamedTuple):
     """The points of a parabola.
 
-    cell, candidate: (points,) the cell of each, and its candidate in the cell's set.
-    set, task: (cells,) the set of candidates and the task of each cell.
+    cell, candidate: the cell of each point, and the index of its candidate in it, (points,).
+    set, task: the set of candidates and the task of each cell, (cells,).
     """
 
     cell: Ints
@@ -183,20 +192,25 @@ class Points(NamedTuple):
 
 
 STUDIES = 500
-"""Random studies in which consistency has nothing to do with quality."""
+"""Draw this many random studies in which consistency has nothing to do with quality."""
 CELLS_DRAWN = 5_000_000
-"""Cells of all these studies together: with more than 10,000 cells there are fewer, at least 50."""
+"""Limit the cells of all these studies together, for memory.
+
+With more than 10,000 cells we draw fewer studies, but at least 50.
+"""
 
 
 def parabolas(
     consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points
 ) -> tuple[Parabola, Parabola]:
-    """Fit PC, and PF, on the overall win rate, and compare with cells of random consistency.
+    """Fit PC and PF on the overall win rate, and compare with cells of random consistency.
 
-    ``consistent``, ``parsed``, ``pf`` (cells,): series, and PF; ``won`` (cells, p): consistent wins
-    of each candidate and 1/p of each tie and inconsistent series. An inconsistent series counts as
-    a tie, so a cell with a low PC has a win rate near 1/p whatever its candidates are worth, and a
-    parabola opens upwards by arithmetic alone.
+    ``consistent``, ``parsed``: numbers of series, (cells,). ``pf``: PF, (cells,). ``won``: the
+    consistent wins of each candidate plus 1/p for each tie and inconsistent series, (cells, p).
+
+    An inconsistent series counts as a tie, so a cell with a low PC has a win rate near 1/p however
+    good its candidates are. Arithmetic alone therefore makes a parabola open upwards, and only the
+    comparison with random cells has a meaning.
     """
     p = won.shape[1]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -229,13 +243,12 @@ def parabolas(
 def _unrelated(
     consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points
 ) -> tuple[Floats, Floats, Floats]:
-    """Draw win rates, PC and PF of points where consistency has nothing to do with quality.
+    """Draw points where consistency has nothing to do with quality.
 
-    (studies, points) each.
-
-    PC and PF of each cell are dealt to other cells, whole sets and whole tasks at a time where
-    every set meets every task; who wins a consistent series stays with the cell, drawn anew from a
-    Dirichlet posterior whose prior is fitted to all cells; win rates follow.
+    Return (win rates, PC, PF), (studies, points) each. PC and PF of each cell are moved to another
+    cell. Whole sets and whole tasks move together where every set meets every task. The winners of
+    consistent series stay with their cell: we draw them from a Dirichlet posterior, whose prior is
+    fitted to all cells. The win rates follow from both.
     """
     rng, p = np.random.default_rng(0), won.shape[1]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -268,7 +281,10 @@ def _unrelated(
 
 
 def _quadratic(z: Floats, y: Floats) -> Floats:
-    """Coefficients (batch, 3) of y on 1, z, z^2 by normal equations; NaN points have no weight."""
+    """Return the coefficients of y on 1, z and z^2, (batch, 3), by normal equations.
+
+    ``z``, ``y``: (batch, points). NaN points have no weight. NaN where there is no solution.
+    """
     keep = np.isfinite(z) & np.isfinite(y)
     z, y = np.where(keep, z, 0.0), np.where(keep, y, 0.0)
     powers = np.stack([np.where(keep, z**k, 0.0) for k in range(3)], axis=1)
