@@ -17,6 +17,7 @@ from rubriclab.app.forms import download, ways_in
 from rubriclab.app.frame import announce, contained, faults, fold, go, labelled, safe, verbatim
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.model.consent import judges_of, where_asked
+from rubriclab.model.orders import STRATEGIES
 from rubriclab.model.text import count, duration, file_name, look_alike
 from rubriclab.runs.read_again import read_again
 from rubriclab.words.phrases import number
@@ -42,8 +43,6 @@ STOPPED = {
     "planned": "not started",
 }
 """States of runs that have stopped, and what the list says of them."""
-COUNTED = ("balanced", "williams", "all", "random")
-"""Strategies that show each option at each position equally often, at least on average."""
 
 
 def page() -> None:
@@ -142,7 +141,7 @@ def early_counts(run: Run) -> tuple[int, ...]:
     """
     kinds = {strategy.name: strategy.kind for strategy in run.plan.study.design.plans()}
     for condition, counts in zip(run.plan.conditions, run.snapshot().early, strict=True):
-        if condition.reorder == "options" and kinds[condition.strategy] in COUNTED:
+        if condition.reorder == "options" and STRATEGIES[kinds[condition.strategy]].even:
             return counts
     return ()
 

@@ -366,6 +366,8 @@ def judge_named(text: str, key_env: str | None = None) -> JudgeSettings:
     The text is a model of the lab, KIND:MODEL, MODEL@URL or a URL. ``key_env``: the environment
     variable with the key. Raises LabError where the text gives no usable judge.
     """
+    if text in kind_names():
+        raise LabError(f"“{shorten(text)}” is a judge kind. Write {text}: or {text}:MODEL.")
     kind, rest = _kind_before_colon(text)
     match = _MODEL_AT_URL.fullmatch(rest)
     model, address = match.groups() if match else (rest, None)

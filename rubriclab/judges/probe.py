@@ -103,7 +103,7 @@ class JudgeReport:
         else:
             sentences.append(f"Score read: {self.score:g}.")
         given = "gives" if self.probabilities else "gives no"
-        sentences.append(f"The server {given} token probabilities.")
+        sentences.append(f"It {given} token probabilities.")
         sentences += [f"{words[0].upper()}{words[1:]}." for words in self.adaptations]
         return " ".join([*sentences, *self._constraints()])
 

@@ -76,6 +76,7 @@ class StrategyAbout:
     name: in study files.
     title, caption: its label and help in Set up.
     orders: makes its orders of a list; None where they are drawn or listed.
+    even: whether each option is at each position equally often, at least on average.
     drawn: whether its orders come from the seed.
     listed: whether its orders come from the user.
     """
@@ -84,6 +85,7 @@ class StrategyAbout:
     title: str
     caption: str
     orders: Callable[[Sequence], list] | None = None  # type: ignore[type-arg]
+    even: bool = False
     drawn: bool = False
     listed: bool = False
 
@@ -96,8 +98,11 @@ STRATEGIES: dict[str, StrategyAbout] = {
             "Balanced",
             "Every option at every position equally often: all rotations, forwards and backwards.",
             balanced,
+            even=True,
         ),
-        StrategyAbout("random", "Random", "Orders drawn at random for each answer.", drawn=True),
+        StrategyAbout(
+            "random", "Random", "Orders drawn at random for each answer.", even=True, drawn=True
+        ),
         StrategyAbout("fixed", "Fixed", "The default order again and again.", one_order),
         StrategyAbout("descending", "Descending", "The default order reversed.", reversed_order),
         StrategyAbout(
@@ -105,8 +110,9 @@ STRATEGIES: dict[str, StrategyAbout] = {
             "Williams",
             "Balanced for the position and for what stands just before.",
             williams,
+            even=True,
         ),
-        StrategyAbout("all", "All", "Every possible order.", all_orders),
+        StrategyAbout("all", "All", "Every possible order.", all_orders, even=True),
         StrategyAbout(
             "min-bias",
             "Least biased",

@@ -317,7 +317,7 @@ def test_a_server_that_takes_typed_questions_is_asked_them(lab: Lab) -> None:
             {"form": "systemone", "question": "score"},
         )
         pressed(app, "Test the judge")
-        assert "The server gives token probabilities" in app.success[0].value
+        assert "It gives token probabilities" in app.success[0].value
         assert healthy(step(app, 4)).multiselect(key="orders-vary-packing").options == [
             "packed",
             "alone",

@@ -376,3 +376,8 @@ def test_the_documented_kind_is_added_to_the_lab(tmp_path: Path) -> None:
     assert (made["state"], made["done"]) == ("finished", 120)
     said = command("judges", "--test", "shortest:rule", cwd=tmp_path, path=path)
     assert "Score read: 5" in said
+
+
+def test_the_name_of_a_kind_alone_is_explained() -> None:
+    with pytest.raises(LabError, match="“simulated” is a judge kind"):
+        judge_named("simulated")

@@ -90,7 +90,7 @@ def test_a_judge_asked_once(text: str, score: float | None, said: str) -> None:
         score is not None,
     )
     assert said in report.sentence()
-    assert ("The server gives token probabilities." in report.sentence()) == report.probabilities
+    assert ("It gives token probabilities." in report.sentence()) == report.probabilities
     assert (report.document()["model"], server.bodies[0]["max_tokens"]) == ("test-model", 1_024)
 
 

@@ -431,7 +431,7 @@ CHOSEN = "judge-7b chose the option listed first in 35% of 1,200 calls"
             {"questions": FEW, "units": 4, "gate": 0.3, "unit": "prompt"},
             CHOSEN,
             "20% would be even.",
-            "Too few groups for a confidence interval: 4, 8 are needed.",
+            "A confidence interval needs 8 independent answers. There are 4.",
             "not decided; add answers to at least 4 more instructions.",
         ),
         (
