@@ -19,7 +19,7 @@ from rubriclab.core.estimate import Estimate, Reach, mean_over
 from rubriclab.core.judgments import Arm
 from rubriclab.core.lengths import lean_test
 from rubriclab.core.permutation import ALPHA, Gate, Swaps, deal, standardised, together
-from rubriclab.core.verdict import MIN_UNITS, Verdict, Word, t_test, word_of
+from rubriclab.core.verdict import MIN_UNITS, Verdict, Word, limits_by_question, t_test, word_of
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, sum_by
 from rubriclab.stats.tests import holm
@@ -62,82 +62,42 @@ class Drift:
 
 
 def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Drift:
-    """``before``, ``after``: the arms of one judge, data set and setting in each run. Orders that
-    only one asked are left out.
+    """Decide what changed between two runs of one judge, data set and setting.
+
+    ``before``, ``after``: the arms of each run. Orders that only one run asked are left out.
     """
     sides = [from_arms(before), from_arms(after)]
-    both = _orders(sides[0]) & _orders(sides[1])
-    tables = [cells(_asked_in(side, both)) for side in sides]
-    first, names = tables[0], [np.asarray(side.names) for side in sides]
+    orders = _orders(sides[0]) & _orders(sides[1])
+    tables = [cells(_asked_in(side, orders)) for side in sides]
+    names = [np.asarray(side.names) for side in sides]
     shared, *where = np.intersect1d(names[0], names[1], assume_unique=True, return_indices=True)
     if not len(shared) or not all(table.items for table in tables):
         nothing = Change(why="nothing_shared")
         return Drift(Gate(), dict.fromkeys(QUESTIONS, nothing), 0, identical=False)
-    contrasts = [name for name in first.contrasts if name in tables[1].contrasts]
-    values = [
-        {name: part[rows] for name, part in _by_unit(table, contrasts, len(own)).items()}
+
+    contrasts = [name for name in tables[0].contrasts if name in tables[1].contrasts]
+    earlier, later = (
+        {name: values[rows] for name, values in _by_unit(table, contrasts, len(own)).items()}
         for table, own, rows in zip(tables, names, where, strict=True)
-    ]
-    moved = {name: values[1][name] - values[0][name] for name in values[0]}
-    passed = _gate(moved)
-    estimate = partial(_estimate, names=shared)
-    points, span = smallest.points(sides[0].points.tolist()), float(np.ptp(sides[0].points))
-    limits = {"level": points, "noise": smallest.single, "order": smallest.share}
-    if first.criteria:
-        limits["order"] = points
-    elif len(sides[0].points) == 2 and not sides[0].choices:
-        limits["order"] = (
-            points / span / 2
-        )  # what a position gains is half of what the pass rate moves by
-    lean = [estimate(column, span if first.criteria else 1.0) for column in moved["lean"].T]
-    lines = [estimate(column, 2 * span) for column in moved["contrast"].T]
-    largest = int(np.argmax([abs(e.value) for e in lean]))
-    top = np.asarray(np.nan_to_num(moved["lean"]), dtype=np.float64)
-    known = np.asarray(np.isfinite(moved["lean"]).all(axis=1), dtype=np.float64)
-    tests = [lean_test(top, known), *(t_test(e) for e in lines)]
-    made = {
-        "level": _change([estimate(moved["level"][:, 0], span)], [limits["level"]]),
-        "order": replace(
-            _change(
-                [lean[largest], *(e for e in lean if e is not lean[largest]), *lines],
-                [limits["order"]] * len(lean) + [points] * len(lines),
-            ),
-            p=float(1 - (1 - np.nanmin(tests)) ** len(tests))
-            if np.isfinite(tests).any()
-            else float("nan"),
-            position=largest + 1,
-        ),
-        "noise": _change([estimate(moved["noise"][:, 0], 1.0)], [limits["noise"]]),
-    }
-    why = {
-        "level": "no_scores" if not first.weights.any() else "",
-        "order": "no_two_orders" if len(both) < 2 else "",
-        "noise": "no_repeats" if not np.isfinite(moved["noise"]).any() else "",
-    }
-    asked = {
-        name: answer for name, answer in made.items() if not why[name] and np.isfinite(answer.p)
-    }
-    adjusted = holm(np.array([answer.p for answer in asked.values()])) if asked else ()
-    rejected = {
-        name for name, p in zip(asked, adjusted, strict=True) if p <= ALPHA and passed.p <= ALPHA
-    }
-    answered = {}
-    for name, answer in made.items():
-        word: Word = "undecided"
-        if answer.word == "equivalent" and not why[name]:
-            word = "equivalent"
-        elif name in rejected:
-            word = "effect"
-        few = "too_few_units" if not np.isfinite(answer.low) else ""
-        decided = replace(answer, word=word, why=why[name] or few)
-        answered[name] = _on_one_side(decided) if word == "effect" else decided
-    kept = {name: answer for name, answer in answered.items() if answer.why != "no_scores"}
-    # Cells are sorted by their content, so equal content lies alike.
-    alike = all(
-        np.array_equal(*(getattr(side, part) for side in tables))
-        for part in ("shown", "count", "mean")
     )
-    return Drift(passed, kept, len(shared), alike and len(shared) == max(map(len, names)))
+    moved = {name: later[name] - earlier[name] for name in earlier}
+    passed = _gate(moved)
+    changes = _changes(moved, shared, sides[0], smallest)
+    lacks = {
+        "level": "" if tables[0].weights.any() else "no_scores",
+        "order": "" if len(orders) > 1 else "no_two_orders",
+        "noise": "" if np.isfinite(moved["noise"]).any() else "no_repeats",
+    }
+    rejected: set[str] = set()
+    if passed.p <= ALPHA:
+        rejected = _rejected({name: e.p for name, e in changes.items() if not lacks[name]})
+    questions = {
+        name: _decided(change, lacks[name], rejected=name in rejected)
+        for name, change in changes.items()
+        if lacks[name] != "no_scores"
+    }
+    identical = len(shared) == max(map(len, names)) and _same_cells(*tables)
+    return Drift(passed, questions, len(shared), identical)
 
 
 def _orders(answers: Answers) -> set[tuple[int, ...]]:
@@ -145,7 +105,7 @@ def _orders(answers: Answers) -> set[tuple[int, ...]]:
 
 
 def _asked_in(answers: Answers, orders: set[tuple[int, ...]]) -> Answers:
-    """The calls in these orders; all where orders were drawn anew for each item."""
+    """The calls in these orders; all where each item has its own drawn orders."""
     if answers.drawn:
         return answers
     kept = np.array([tuple(row) in orders for row in answers.orders.tolist()], dtype=bool)[
@@ -195,6 +155,50 @@ def _estimate(moved: Floats, reach: float, names: np.ndarray) -> Estimate:
     )
 
 
+def _changes(
+    moved: dict[str, Floats], names: np.ndarray, answers: Answers, smallest: Smallest
+) -> dict[str, Change]:
+    """Return each question's change. Its word is only "equivalent" or "undecided" so far.
+
+    The tests, which can make it an effect, come later (``_decided``). ``moved``: after - before of
+    each unit, (units, k) each. ``names``: (units,).
+    """
+    estimate = partial(_estimate, names=names)
+    span = float(np.ptp(answers.points))
+    limits = limits_by_question(
+        smallest,
+        answers.points,
+        in_points=answers.criteria,
+        pass_rate=len(answers.points) == 2 and not answers.choices,
+    )
+    most_lean = span if answers.criteria else 1.0
+    leans = [estimate(column, most_lean) for column in moved["lean"].T]
+    contrasts = [estimate(column, 2 * span) for column in moved["contrast"].T]
+    largest = int(np.argmax([abs(lean.value) for lean in leans]))
+    others = [*leans[:largest], *leans[largest + 1 :]]
+    order = _change(
+        [leans[largest], *others, *contrasts],
+        [limits["positions"]] * len(leans) + [limits["mean"]] * len(contrasts),
+    )
+    return {
+        "level": _change([estimate(moved["level"][:, 0], span)], [limits["mean"]]),
+        "order": replace(order, p=_order_p(moved["lean"], contrasts), position=largest + 1),
+        "noise": _change([estimate(moved["noise"][:, 0], 1.0)], [limits["single"]]),
+    }
+
+
+def _order_p(leans: Floats, contrasts: list[Estimate]) -> float:
+    """Return the p of "no order effect changed": the smallest over all tests, by Sidak's rule.
+
+    ``leans``: (units, positions), tested together; each contrast has a test of its own.
+    """
+    known = np.asarray(np.isfinite(leans).all(axis=1), dtype=np.float64)
+    tests = [lean_test(np.nan_to_num(leans), known), *(t_test(e) for e in contrasts)]
+    if not np.isfinite(tests).any():
+        return float("nan")
+    return float(1 - (1 - np.nanmin(tests)) ** len(tests))
+
+
 def _change(estimates: list[Estimate], limits: list[float]) -> Change:
     """Return the change of the first; equivalent where every one lies within its limit."""
     low, high = estimates[0].interval()
@@ -212,15 +216,44 @@ def _change(estimates: list[Estimate], limits: list[float]) -> Change:
     )
 
 
+def _rejected(p_values: dict[str, float]) -> set[str]:
+    """Return the questions whose tests reject, by Holm's rule over those that have a test."""
+    known = {name: p for name, p in p_values.items() if np.isfinite(p)}
+    adjusted = holm(np.array([*known.values()]))
+    return {name for name, p in zip(known, adjusted, strict=True) if p <= ALPHA}
+
+
+def _decided(change: Change, lack: str, *, rejected: bool) -> Change:
+    """Return the change with its word, and with the reason where something cannot be said.
+
+    ``lack``: why the question cannot be answered at all, or empty.
+    """
+    few = "" if np.isfinite(change.low) else "too_few_units"
+    change = replace(change, why=lack or few)
+    if change.word == "equivalent" and not lack:
+        return change
+    if rejected:
+        return _on_one_side(replace(change, word="effect"))
+    return replace(change, word="undecided")
+
+
 def _on_one_side(change: Change) -> Change:
     """Return the change with an interval that does not pass 0.
 
     The test rejects "no change", so nothing on the other side of 0 is left. Where nearly all units
-    move alike, the interval is an exact bound that does not know of the test and passes 0.
+    move equally, the interval is an exact bound that ignores the test and passes 0.
     """
     if change.value > 0:
         return replace(change, low=max(change.low, 0.0))
     return replace(change, high=min(change.high, 0.0))
+
+
+def _same_cells(first: Cells, second: Cells) -> bool:
+    """Return whether two runs hold the same replies; ``cells`` sorts them by content."""
+    return all(
+        np.array_equal(getattr(first, part), getattr(second, part))
+        for part in ("shown", "count", "mean")
+    )
 
 
 def _gate(moved: dict[str, Floats]) -> Gate:

@@ -334,7 +334,9 @@ def decide(
         means.append("mean")
     pass_rate = len(answers.points) == 2 and len(means) == 2 and not table.criteria
     sizes = _sizes(table, usable, span, means, passed.p, pass_rate=pass_rate)
-    limits = _limits(smallest, answers.points, in_points=table.criteria, pass_rate=pass_rate)
+    limits = limits_by_question(
+        smallest, answers.points, in_points=table.criteria, pass_rate=pass_rate
+    )
 
     blocked = unparsed_p <= ALPHA
     rejected: set[str] = set()
@@ -405,7 +407,7 @@ def _lack(table: Cells, usable: NDArray[np.bool_]) -> str:
     return "" if usable.any() else "no_two_orders"
 
 
-def _limits(
+def limits_by_question(
     smallest: Smallest, points: Floats, *, in_points: bool, pass_rate: bool
 ) -> dict[str, float]:
     """Return the smallest effect that matters, by question, each in the unit of its value."""
