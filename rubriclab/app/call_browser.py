@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rubriclab.study.plan import Plan
 
 ANY = "any"
-UNPARSED = "No score could be parsed from this reply:"
+UNPARSED = "No score could be parsed from this reply"
 STATUSES = ("ok", "failed", "unparsed", "refused", "truncated", "error")
 COLUMNS = {"item_id": "Answer", "ordering": "Order"}
 VIEWS = ("Reply", "Prompt as sent", "Probabilities", "Same answer, other orders")
@@ -213,8 +213,8 @@ def _reply(facts: dict[str, Any]) -> None:
         st.markdown(f":orange[{safe(str(facts['error']), 300)}]")
     if facts["status"] == "unparsed":
         reasons = [part["why"] for part in facts["outcomes"] if part.get("why")]
-        why = f"{UNPARSED.rstrip(':')} ({safe(reasons[0], 120)}):" if reasons else UNPARSED
-        st.markdown(why)
+        why = f" ({safe(reasons[0], 120)})" if reasons else ""
+        st.markdown(f"{UNPARSED}{why}:")
     reply = facts.get("reply")
     if reply:
         verbatim(reply)

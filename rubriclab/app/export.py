@@ -6,8 +6,8 @@ import json
 import re
 import shlex
 from base64 import b64encode
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
@@ -29,6 +29,7 @@ from rubriclab.words.subject import subjects_of_orders
 if TYPE_CHECKING:
     from rubriclab.api import Run as Kept
 
+T = TypeVar("T")
 PARTS = dict(
     zip(
         ("Answer", "Charts", "Example of one answer", "Method", "All numbers"), INCLUDE, strict=True
@@ -64,18 +65,28 @@ def page() -> None:
     }
     with st.container(horizontal=True, vertical_alignment="bottom"):
         results.choose_run(info, "export")
-        kind = st.segmented_control(
-            "Format",
-            list(kinds),
-            default="One-page report",
-            key="for",
-            bind="query-params",
-            required=True,
-            wrap=True,
-        )
+        draw = _choice("Format", kinds, "for")
     left, right = st.columns([1, 1.75], gap="large")
     preview = right.container(border=True, key="preview")
-    kinds[str(kind)](state.kept(info.id), info.name, left, preview)
+    draw(state.kept(info.id), info.name, left, preview)
+
+
+def _choice(label: str, options: Mapping[str, T], key: str, help: str | None = None) -> T:
+    """Ask for one of a few values by its name, at first the first one; return the value.
+
+    ``key``: its name in the address, too.
+    """
+    chosen = st.segmented_control(
+        label,
+        list(options),
+        default=next(iter(options)),
+        key=key,
+        bind="query-params",
+        required=True,
+        wrap=True,
+        help=help,
+    )
+    return options[str(chosen)]
 
 
 def _report(run: Kept, name: str, left: Any, right: Any) -> None:
@@ -131,17 +142,12 @@ def _card(run: Kept, _name: str, left: Any, right: Any) -> None:
             "pipeline."
         )
         judge = results.choice("Judge", judges, "judge")
-        chosen = st.segmented_control(
+        protocol = _choice(
             "Method",
-            list(METHODS),
-            default="Recommended",
-            key="protocol",
-            bind="query-params",
-            required=True,
-            wrap=True,
+            METHODS,
+            "protocol",
             help="Recommended: as many orders as What helps suggests.",
         )
-        protocol = METHODS[str(chosen)]
         margin = st.number_input(
             "Max expected error, points (optional)",
             0.01,
@@ -195,10 +201,7 @@ def _card_preview(card: dict[str, Any], text: str, wanted: float) -> None:
         why = f", to stay within {number(wanted, '.2f')} points"
     st.markdown(f"{count(len(orders), 'call')} per answer{why}. Listed {safe(shown, 300)}")
     st.markdown(_expected_error(error, several))
-    tool = st.segmented_control(
-        "For", list(TOOLS), default="Python", key="tool", bind="query-params", required=True
-    )
-    verbatim(_example(TOOLS[str(tool)]))
+    verbatim(_example(_choice("For", TOOLS, "tool")))
     study = read_card(card)[1]
     if study.prompt:
         used = named(study.prompt.templates[0])[1]

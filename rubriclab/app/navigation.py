@@ -72,9 +72,9 @@ def warm() -> None:
     Streamlit collects garbage after each run of the script, which takes a tenth of a second for
     the objects of all loaded modules. Frozen objects are left out of that.
     """
+    hide_environment()  # first: until then other programs of this user can read the keys
     from rubriclab.app import home  # noqa: F401 - with all that it imports
 
-    hide_environment()
     gc.collect()
     gc.freeze()
 

@@ -16,9 +16,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from rubriclab.app import answer_tabs as answers
-from rubriclab.app import call_browser as judgments
-from rubriclab.app import rate, state
+from rubriclab.app import answer_tabs, call_browser, rate, state
 from rubriclab.app.chart_view import chart
 from rubriclab.app.forms import download, ways_in
 from rubriclab.app.frame import faults, fold, go, safe, tabs, verbatim
@@ -93,16 +91,16 @@ def page() -> None:
         _menu(info, answer)
         logged_button(info, "results-logged")
     key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
-    answers.answer_with_picture(answer, "bias", _main(chosen), key, partial(_clicked, key))
+    answer_tabs.answer_with_picture(answer, "bias", _main(chosen), key, partial(_clicked, key))
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
     if subject.calls and has_people(findings, subject.condition):
         parts["With people"] = lambda: _people(chosen)
     if subject.calls and not subject.variant and has_help(findings, subject):
-        parts["What helps"] = lambda: answers.what_helps(
+        parts["What helps"] = lambda: answer_tabs.what_helps(
             findings, subject, partial(_to_card, chosen)
         )
     arm = findings.judgments.arms[chosen.condition]
-    parts["Judgments"] = lambda: judgments.tab(state.kept(info.id), arm)
+    parts["Judgments"] = lambda: call_browser.tab(state.kept(info.id), arm)
     tabs(parts)
 
 
@@ -354,7 +352,7 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
         with column:
             st.markdown(shown.title)
             key = f"{kind}-{chosen.condition}"
-            answers.show_picture(shown, key, partial(_clicked, key))
+            answer_tabs.show_picture(shown, key, partial(_clicked, key))
     if answer.note:  # about single orders, so it follows the pictures of all orders
         st.markdown(safe(answer.note))
     known = {row.measure for row in chosen.findings.rows}
@@ -370,7 +368,7 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
 
 def _people(chosen: Chosen) -> None:
     """Draw the tab With people, and the way to rate more answers."""
-    answers.with_people(chosen.findings, chosen.subject)
+    answer_tabs.with_people(chosen.findings, chosen.subject)
     rate.rate_button(chosen.info, "rate-more")
 
 
@@ -570,7 +568,7 @@ def show_table(table: PaperTable) -> None:
 
 def _more(chosen: Chosen, answer: Answer) -> None:
     """Draw further cautions, the papers' table, and every row by topic with its charts."""
-    answers.show_cautions(answer.cautions[answers.MOST_CAUTIONS :])
+    answer_tabs.show_cautions(answer.cautions[answer_tabs.MOST_CAUTIONS :])
     if len(chosen.findings.conditions) > 1:
         with faults():
             table = choose_table(chosen.info.id, chosen.findings)
@@ -581,7 +579,7 @@ def _more(chosen: Chosen, answer: Answer) -> None:
     rows = [row for row in chosen.findings.rows if row.condition in chosen.codes.values()]
     for topic in dict.fromkeys(row.topic for row in rows):
         st.markdown(f"**{readable(topic)}**")
-        answers.number_table(chosen.findings, [row for row in rows if row.topic == topic])
+        answer_tabs.number_table(chosen.findings, [row for row in rows if row.topic == topic])
         for drawn in TOPICS[topic].charts if topic in TOPICS else ():
             if drawn.measure in DRAWN_ABOVE:
                 continue
@@ -604,4 +602,4 @@ def _how(chosen: Chosen) -> None:
         entry = DEFINITIONS.get(term)
         if entry is not None:
             st.markdown(f"**{safe(name)}**  \n{safe(entry['sentence'])}")
-            answers.show_definition(entry)
+            answer_tabs.show_definition(entry)

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from rubriclab.app import state
-from rubriclab.app.call_browser import show_card
+from rubriclab.app.call_browser import UNPARSED, show_card
 from rubriclab.app.chart_view import chart
 from rubriclab.app.draft import draft, written
 from rubriclab.app.forms import ask, forget, open_row, open_step, segments
@@ -352,7 +352,7 @@ def _failure(made: Judgment) -> None:
     if made.reply.error:
         st.markdown(f":orange[The judge did not reply: {safe(made.reply.error, 300)}]")
     elif made.status != Status.OK:
-        st.markdown("No score could be parsed from this reply:")
+        st.markdown(f"{UNPARSED}:")
         verbatim(made.reply.text, height=120 if len(made.reply.text) > 300 else None)
 
 

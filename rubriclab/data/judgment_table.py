@@ -9,6 +9,7 @@ millions of rows take seconds.
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -159,7 +160,7 @@ class _Sorted:
     new: np.ndarray
 
 
-class Reader:
+class Reader(ABC):
     """Reads judgments of one kind. ``names``: the column of each role.
 
     ``whole`` has each order's entries in their canonical order once ``read`` knows the orders.
@@ -178,17 +179,17 @@ class Reader:
 
     # ---- what each kind says
 
+    @abstractmethod
     def orders(self) -> Orders:
         """Return the orders in which the calls listed things."""
-        raise NotImplementedError
 
+    @abstractmethod
     def about(self, dataset: Coded, order: Coded) -> Subjects:
         """Return the items, and what each row is about."""
-        raise NotImplementedError
 
+    @abstractmethod
     def answers(self, dataset: Coded, order: Coded) -> Answers:
         """Return what was answered in each row."""
-        raise NotImplementedError
 
     def scale(self, line: Line, dataset: int) -> tuple[float, ...]:
         """Return the scores that a call with these options may give, in a data set by its code."""

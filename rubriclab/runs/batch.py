@@ -23,7 +23,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judge_kind import OWN_KINDS
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, count, file_name
-from rubriclab.runs.runner import kept_run
+from rubriclab.runs.runner import keep_run
 from rubriclab.store.database import in_words
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan
@@ -221,7 +221,7 @@ def read_batch(
                 "templates differ from those that the requests were written with. Use the study "
                 f"that wrote them. The files: {made.sentence()}"
             )
-        run = kept_run(store, plan)  # only now: files of another study make no run
+        run = keep_run(store, plan)  # only now: files of another study make no run
         done = store.final_keys(run, retry_failed)
         writer = stack.enter_context(store.writer(run))
         for call in chain([first], calls):

@@ -152,7 +152,7 @@ class Run(Session[RunSnapshot]):
         if agree:
             store.agree(agreed)
         self._ray = join_cluster(ray) if ray else None
-        self.id = kept_run(store, plan, known[1] if known else "")
+        self.id = keep_run(store, plan, known[1] if known else "")
         super().__init__(f"run {self.id}")
         info = store.run(self.id)
         self._tally = Tally(plan)
@@ -668,8 +668,8 @@ def check_judges(
     raise faults[0]
 
 
-def kept_run(store: Store, plan: Plan, answers_of: str = "") -> str:
-    """Return the ID of the plan's run. A new run is kept first, with its data.
+def keep_run(store: Store, plan: Plan, answers_of: str = "") -> str:
+    """Keep the plan's run with its data, unless the store has it, and return its ID.
 
     ``answers_of``: the run whose replies it takes over.
     """

@@ -5,6 +5,7 @@
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class Snapshot:
 S = TypeVar("S", bound=Snapshot)
 
 
-class Session(Generic[S]):
+class Session(ABC, Generic[S]):
     """One thread with one event loop. It is used once: going on with the work makes another.
 
     Subclasses say what the work is (``_work``) and where it stands (``snapshot``). Only the
@@ -68,12 +69,13 @@ class Session(Generic[S]):
         # bounded time first.
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
 
+    @abstractmethod
     def snapshot(self) -> S:
-        raise NotImplementedError
+        """Return where the work is now."""
 
+    @abstractmethod
     async def _work(self) -> tuple[str, str]:
         """Do the work, and return how it ended: state and reason."""
-        raise NotImplementedError
 
     def _finish(self, ended: tuple[str, str]) -> tuple[str, str]:
         """Clean up after ``_work``, and return the state and reason that are shown."""

@@ -13,7 +13,7 @@ from rubriclab.app.draft import written
 from rubriclab.core.topic import DEFINITIONS
 from rubriclab.data.sample import sample, sample_rubric
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.runs.runner import kept_run
+from rubriclab.runs.runner import keep_run
 from rubriclab.runs.trial import plan_of_text
 from rubriclab.words.phrases import number
 from tests.app.conftest import HOSTILE, Lab, healthy, texts
@@ -104,7 +104,7 @@ def test_judges_of_own_runs_are_offered_and_none_that_came_with_a_file(lab: Lab)
             name=name, kind="openai", model=name, base_urls=("http://127.0.0.1:9/v1",)
         )
 
-    kept_run(
+    keep_run(
         state.store(), plan_of_text("options", sample().items[:1], sample_rubric(), judge("own"))
     )
     for name in ("texts", "scores"):

@@ -9,7 +9,7 @@ import pytest
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError
 from rubriclab.runs.manager import refuse_other_versions
-from rubriclab.runs.runner import kept_run
+from rubriclab.runs.runner import keep_run
 from rubriclab.store.store import Store
 from tests.judges.kinds_kit import install
 from tests.judges.test_kinds import module
@@ -30,7 +30,7 @@ def test_another_version_of_a_kind_is_another_judge(
 
     first = small_plan(1, judges=(installed("1"),))
     keys = {call.key for call in first.calls()}
-    run = kept_run(store, first)
+    run = keep_run(store, first)
     made = store.made_with(run)
     assert (made["judge kind versioned"], made["package of judge kind versioned"]) == (
         "1",

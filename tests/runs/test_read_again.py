@@ -7,7 +7,7 @@ import pytest
 from rubriclab.model.judgment import BROKEN, Judgment, Outcome, Reply, Status
 from rubriclab.model.text import LabError
 from rubriclab.runs.read_again import read_again
-from rubriclab.runs.runner import kept_run
+from rubriclab.runs.runner import keep_run
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan
 from rubriclab.study.reading import READER
@@ -20,7 +20,7 @@ def stored(store: Store, plan: Plan) -> str:
     """Keep a run as an earlier reader left it: every reply says 3, but the third, in which it read
     nothing.
     """
-    run = kept_run(store, plan)
+    run = keep_run(store, plan)
     with store.writer(run) as writer:
         for number, call in enumerate(plan.calls()):
             text = REPLIES[number % len(REPLIES)]
@@ -74,7 +74,7 @@ def test_the_free_mass_of_a_constrained_call_is_kept(tmp_path: Path) -> None:
     plan = small_plan(count=1, judges=(judge,))
     texts = ["Score: 3", "3", "2", "3"]
     with Store.open(tmp_path / "lab.duckdb") as store:
-        run = kept_run(store, plan)
+        run = keep_run(store, plan)
         with store.writer(run) as writer:
             for number, call in enumerate(plan.calls()):
                 at = call.ordering.shown.index(3) + 1

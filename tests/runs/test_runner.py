@@ -17,7 +17,7 @@ from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError
 from rubriclab.runs import asking
 from rubriclab.runs.manager import RunManager
-from rubriclab.runs.runner import Run, RunSnapshot, kept_run
+from rubriclab.runs.runner import Run, RunSnapshot, keep_run
 from rubriclab.store import writer
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
@@ -78,7 +78,7 @@ def test_answers_of_another_run_are_taken_over_and_the_rest_is_asked(
     first = ended(Run(store, small_plan()))  # three items of the four
     judge = scripted()
     if killed:  # before anything was taken over: whoever goes on with it takes over too
-        run = kept_run(store, small_plan(4), first.run)
+        run = keep_run(store, small_plan(4), first.run)
         end = RunManager(store).resume(run).wait(WAIT)
     else:
         end = ended(Run(store, small_plan(4), known=(store, first.run)))
