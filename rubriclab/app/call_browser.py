@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rubriclab.api import Run
     from rubriclab.study.plan import Plan
 
+FILTERS = ("score", "position", "criterion", "status", "find", "call")
+"""What a click on a cell sets in the tab Judgments; also the names in the address."""
 ANY = "any"
 UNPARSED = "No score could be parsed from this reply"
 STATUSES = ("ok", "failed", "unparsed", "refused", "truncated", "error")
@@ -311,3 +313,26 @@ def show_card(card: Card, below: Callable[[], None] | None = None) -> None:
         )
         if below is not None:
             below()
+
+
+def open_calls(key: str) -> None:
+    """Open the tab Judgments, filtered to what the clicked cell is about.
+
+    This is a callback, so the filters are not drawn yet: both their state and the address must
+    say what they start with.
+    """
+    points = st.session_state[key].selection.points
+    if not points:
+        return
+    of = points[0].get("customdata") or {}
+    if isinstance(of, list):
+        of = of[0]
+    for name in FILTERS:
+        st.session_state.pop(name, None)
+        st.query_params.pop(name, None)
+    for name, part in (("score", "score"), ("position", "position"), ("criterion", "target")):
+        if part not in of:
+            continue
+        value = f"{of[part]:g}" if isinstance(of[part], int | float) else str(of[part])
+        st.session_state[name] = st.query_params[name] = value
+    st.session_state["tab"] = "Judgments"

@@ -16,10 +16,11 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from rubriclab.app import answer_tabs, call_browser, rate, state
+from rubriclab.app import answer_tabs, call_browser, judges_tab, rate, state
 from rubriclab.app.chart_view import chart
 from rubriclab.app.forms import download, ways_in
 from rubriclab.app.frame import faults, fold, go, safe, tabs, verbatim
+from rubriclab.app.judges_view import Several
 from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.data.safe_files import csv_text
@@ -42,9 +43,7 @@ if TYPE_CHECKING:
     from rubriclab.api import Run as Kept
     from rubriclab.store.read import RunInfo
 
-FILTERS = ("score", "position", "criterion", "status", "find", "call")
-"""What a click on a cell sets in the tab Judgments; also the names in the address."""
-VIEW = ("tab", "smallest", "share", "unit", "margin", "protocol")
+VIEW = ("tab", "view", "smallest", "share", "unit", "margin", "protocol")
 """What else a link to a view names. None of it holds for another run."""
 NO_PEOPLE = "No human scores yet. Add some to see how well the judge agrees with people."
 DRAWN_ABOVE = ("position_share", "position_given_score", "position_shift", "first_minus_last")
@@ -91,8 +90,13 @@ def page() -> None:
         _menu(info, answer)
         logged_button(info, "results-logged")
     key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
-    answer_tabs.answer_with_picture(answer, "bias", _main(chosen), key, partial(_clicked, key))
+    answer_tabs.answer_with_picture(
+        answer, "bias", _main(chosen), key, partial(call_browser.open_calls, key)
+    )
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
+    several = Several(findings, findings.conditions[chosen.condition].dataset, "results")
+    if judges_tab.views_of(several):
+        parts["Judges"] = lambda: judges_tab.draw(several)
     if subject.calls and has_people(findings, subject.condition):
         parts["With people"] = lambda: _people(chosen)
     if subject.calls and not subject.variant and has_help(findings, subject):
@@ -124,7 +128,7 @@ def choose_run(info: RunInfo, page: str) -> None:
         )
     # Widgets bound to the address keep their values until the page is opened again.
     if wanted := st.session_state.pop(f"{key}-wanted", None):
-        for name in (*FILTERS, *VIEW):
+        for name in (*call_browser.FILTERS, *VIEW):
             st.session_state.pop(name, None)
         go(page, run=wanted)
     st.session_state[key] = info.id
@@ -352,7 +356,7 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
         with column:
             st.markdown(shown.title)
             key = f"{kind}-{chosen.condition}"
-            answer_tabs.show_picture(shown, key, partial(_clicked, key))
+            answer_tabs.show_picture(shown, key, partial(call_browser.open_calls, key))
     if answer.note:  # about single orders, so it follows the pictures of all orders
         st.markdown(safe(answer.note))
     known = {row.measure for row in chosen.findings.rows}
@@ -486,29 +490,6 @@ def _by_level(findings: Findings, factor: str) -> None:
         f"Lines on points: {ci()}. Single levels have no verdict. The three questions are "
         "about one condition."
     )
-
-
-def _clicked(key: str) -> None:
-    """Open the tab Judgments, filtered to what the clicked cell is about.
-
-    This is a callback, so the filters are not drawn yet: both their state and the address must
-    say what they start with.
-    """
-    points = st.session_state[key].selection.points
-    if not points:
-        return
-    of = points[0].get("customdata") or {}
-    if isinstance(of, list):
-        of = of[0]
-    for name in FILTERS:
-        st.session_state.pop(name, None)
-        st.query_params.pop(name, None)
-    for name, part in (("score", "score"), ("position", "position"), ("criterion", "target")):
-        if part not in of:
-            continue
-        value = f"{of[part]:g}" if isinstance(of[part], int | float) else str(of[part])
-        st.session_state[name] = st.query_params[name] = value
-    st.session_state["tab"] = "Judgments"
 
 
 # ---------------------------------------------------------------- the folds

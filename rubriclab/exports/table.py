@@ -288,7 +288,12 @@ def picture_frame(picture: Picture) -> pd.DataFrame:
 
     Line, level, number with its interval (shares as fractions), where it would be without an
     effect, and the number as it is written there. Of slopes the mean difference is the last row.
+    Of panels, the first column is the panel's title.
     """
+    if picture.panels:
+        frames = [picture_frame(panel).assign(Panel=panel.title) for panel in picture.panels]
+        together = pd.concat(frames, ignore_index=True)
+        return together[["Panel", *(name for name in together if name != "Panel")]]
     marks = [(series.name, point) for series in picture.series for point in series.points]
     if math.isfinite(picture.difference.value):
         marks.append(("mean", picture.difference))

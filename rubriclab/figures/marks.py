@@ -118,7 +118,8 @@ class Picture:
     line of curves. ``span``: of cells, the distance from the centre that has full colour; None
     where cells are shares. ``scale``: of slopes, the ends of the scores. ``mean``, ``difference``:
     of slopes, the two ends of the mean line, and the difference drawn next to them. ``left_out``:
-    lines that are not drawn.
+    lines that are not drawn. ``panels``: pictures next to each other that share their axes; each
+    has a ``title``, and below it a ``subtitle``.
     """
 
     kind: str
@@ -134,11 +135,15 @@ class Picture:
     mean: tuple[float, float] = (math.nan, math.nan)
     difference: Point = Point("", math.nan, "")
     left_out: int = 0
+    title: str = ""
+    subtitle: str = ""
+    panels: tuple["Picture", ...] = ()
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """The marks of all series, one after the other."""
-        return tuple(point for series in self.series for point in series.points)
+        """The marks of all series, one after the other, then those of all panels."""
+        own = tuple(point for series in self.series for point in series.points)
+        return own + tuple(point for panel in self.panels for point in panel.points)
 
     @property
     def most(self) -> float:

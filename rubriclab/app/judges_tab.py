@@ -1,0 +1,66 @@
+"""Draw the tab Judges: how several judges, or data sets, compare, one view at a time."""
+
+import streamlit as st
+
+from rubriclab.app import (
+    judges_agreement,
+    judges_axes,
+    judges_baseline,
+    judges_factors,
+    judges_fairness,
+    judges_forms,
+    judges_gap,
+    judges_overview,
+    judges_paper_table,
+    judges_people,
+    judges_positions,
+    judges_references,
+    judges_scores,
+    judges_tasks,
+    judges_ways,
+)
+from rubriclab.app.judges_view import Several, View
+
+VIEWS: tuple[View, ...] = (
+    judges_ways.VIEW,
+    judges_overview.VIEW,
+    judges_positions.VIEW,
+    judges_paper_table.VIEW,
+    judges_axes.VIEW,
+    judges_people.VIEW,
+    judges_forms.VIEW,
+    judges_references.VIEW,
+    judges_scores.VIEW,
+    judges_tasks.VIEW,
+    judges_fairness.VIEW,
+    judges_gap.VIEW,
+    judges_agreement.VIEW,
+    judges_baseline.VIEW,
+    judges_factors.VIEW,
+)
+"""All views, in the order of their pills."""
+
+
+def views_of(several: Several) -> list[View]:
+    """Return the views that have something to draw."""
+    return [view for view in VIEWS if view.has(several)]
+
+
+def draw(several: Several) -> None:
+    """Draw the pills and the chosen view. The choice is kept in the address."""
+    views = {view.name: view for view in views_of(several)}
+    if not views:
+        return
+    names = list(views)
+    key = f"{several.key}-view"
+    wanted = st.query_params.get("view", "")
+    if st.session_state.get(key) not in names:
+        st.session_state[key] = wanted if wanted in names else names[0]
+
+    def choose() -> None:
+        st.query_params["view"] = st.session_state[key]
+
+    chosen = st.segmented_control(
+        "View", names, key=key, required=True, on_change=choose, label_visibility="collapsed"
+    )
+    views[str(chosen)].draw(several)

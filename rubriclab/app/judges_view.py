@@ -1,0 +1,65 @@
+"""Say what the tab Judges shows: one view for each pill, all of the same findings.
+
+A view is a module of its own. It decides whether the findings have what it draws, so that a pill
+without data is never shown.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+
+from rubriclab.app.call_browser import open_calls
+from rubriclab.app.chart_view import chart
+from rubriclab.core.topic import Findings
+from rubriclab.figures.pictures import Shown
+
+
+@dataclass(frozen=True)
+class Several:
+    """What several judges, or one judge on several data sets, were asked, and what came out.
+
+    findings: of one run, or of conditions that Compare joined. dataset: the data set that the
+    header chose. key: the beginning of the keys of widgets, so that two pages do not share them.
+    """
+
+    findings: Findings
+    dataset: str
+    key: str
+
+    @property
+    def judges(self) -> list[str]:
+        """The names of the judges, in the order of the run."""
+        return list(dict.fromkeys(asked.judge for asked in self.findings.conditions))
+
+    @property
+    def datasets(self) -> list[str]:
+        """The names of the data sets, in the order of the run."""
+        return list(dict.fromkeys(asked.dataset for asked in self.findings.conditions))
+
+
+@dataclass(frozen=True)
+class View:
+    """One pill of the tab Judges.
+
+    name: what the pill says. has: whether the findings have what the view draws; it is called on
+    every drawing of the page, so it looks at rows and conditions and computes nothing. draw: draws
+    the view.
+    """
+
+    name: str
+    has: Callable[[Several], bool]
+    draw: Callable[[Several], None]
+
+
+def show(several: Several, shown: Shown, name: str) -> None:
+    """Draw a picture with its title and its note. A click on a mark opens its judgments.
+
+    ``name`` tells the pictures of a view apart.
+    """
+    if shown.picture is None:
+        return
+    key = f"{several.key}-{name}"
+    st.markdown(shown.title)
+    chart(shown.picture, key=key, on_select=partial(open_calls, key), note=shown.note)
