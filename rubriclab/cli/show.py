@@ -90,7 +90,7 @@ def _results_document(run: Run, topic: str, compared: Contrast | None) -> dict[s
             {
                 "headline": answer.headline,
                 "line": answer.line,
-                "rows": [row_document(row) for row in rows],
+                "rows": [row_document(row, run.findings.conditions) for row in rows],
             }
             for answer, rows in compared.answers
         ]
@@ -107,7 +107,9 @@ def _results_text(run: Run, topic: str, compared: Contrast | None) -> str:
         if answers:
             text += printable("\n\n".join(["", *answers]))
         if compared.differences:
-            text += "\n\nDifferences (A - B)\n" + rows_text(compared.differences)
+            text += "\n\nDifferences (A - B)\n" + rows_text(
+                compared.differences, run.findings.conditions
+            )
     if not topic:
         numbers = count(len(run.findings.rows), "more number")
         text += f"\n{numbers}: use --topic all, or --json for programs.\n"

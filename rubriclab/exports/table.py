@@ -15,7 +15,7 @@ from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import RULES, Condition, JudgmentTable, Status, step_of
 from rubriclab.model.text import printable
 from rubriclab.words.answer import judged
-from rubriclab.words.phrases import MINUS, NBSP, condition_name, name, row_text
+from rubriclab.words.phrases import MINUS, NBSP, against_name, condition_name, name, row_text
 from rubriclab.words.subject import subjects_of_orders
 
 FACETS = (
@@ -44,18 +44,22 @@ def plain(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def row_document(row: Row) -> dict[str, Any]:
+def row_document(row: Row, conditions: Sequence[Condition] = ()) -> dict[str, Any]:
     """Return one row of JSON version 2.
 
     Shares are fractions and points are points. What there is no number for is null, with ``why``.
+    Where ``conditions`` are given, ``of.against_name`` names the one that ``of.against`` numbers.
     """
     low, high = row.interval
     counts = as_json(dict(row.counts))
+    of = as_json(dict(row.of))
+    if against := against_name(row, conditions):
+        of["against_name"] = against
     document: dict[str, Any] = {
         "topic": row.topic,
         "measure": row.measure,
         "condition": row.condition,
-        "of": as_json(dict(row.of)),
+        "of": of,
         "value": plain(row.value),
         "low": plain(low),
         "high": plain(high),
@@ -106,18 +110,21 @@ def frame_of_rows(rows: Sequence[Row], conditions: Sequence[Condition] = ()) -> 
 
 def _record(row: Row, conditions: Sequence[Condition]) -> dict[str, Any]:
     """Return a row as the columns of a frame."""
-    entry = row_document(row)
+    entry = row_document(row, conditions)
     of, counts = entry.pop("of"), entry.pop("counts", {})
     head = {key: entry.pop(key) for key in ("topic", "measure", "condition")}
     if conditions:
         about = conditions[row.condition]
         head |= {"judge": about.judge, "dataset": about.dataset, "strategy": about.strategy}
         head |= {f"variant_{key}": value for key, value in about.variant.items()}
-    kept = {
-        f"count_{key}": value for key, value in counts.items() if not isinstance(value, list | dict)
-    }
+    kept = {f"count_{key}": _cell(value) for key, value in counts.items()}
     record: dict[str, Any] = head | dict.fromkeys(FACETS) | of | entry | kept
     return record
+
+
+def _cell(value: Any) -> Any:
+    """Return a count as a cell of a table. A list, or a dictionary, is one cell of JSON text."""
+    return json.dumps(value) if isinstance(value, list | dict) else value
 
 
 def judgments_frame(table: JudgmentTable, judged: pd.DataFrame) -> pd.DataFrame:
@@ -248,7 +255,7 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
         "reading": _reading_document(findings),
         "conditions": conditions,
         "advice": advice_document(findings),
-        "rows": [row_document(row) for row in (*findings.rows, *extra)],
+        "rows": [row_document(row, findings.conditions) for row in (*findings.rows, *extra)],
         "cautions": [
             {"condition": caution.condition, "kind": caution.kind} | as_json(dict(caution.of))
             for caution in findings.cautions

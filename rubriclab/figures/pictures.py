@@ -17,7 +17,7 @@ from rubriclab.core.topic import MEASURES, TOPICS, Chart, Findings, Row
 from rubriclab.core.verdict import Interval
 from rubriclab.figures.marks import Picture, Point, Series, picture
 from rubriclab.measures.rated import means
-from rubriclab.model.judgment import level_text
+from rubriclab.model.judgment import Condition, level_text
 from rubriclab.model.text import LabError, count
 from rubriclab.words.paper_grid import DEFAULT, paper_grid
 from rubriclab.words.phrases import (
@@ -114,7 +114,7 @@ def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
     about = rows[0].about
     axis = about.unit if about.unit in ("points", "percentage points") else about.name
     if chart.kind == "forest" or not chart.by:
-        return row_forest(rows, axis)
+        return row_forest(rows, axis, conditions=findings.conditions)
     points = {
         (row.of.get(chart.across), row.of[chart.by]): mark(row, str(row.of[chart.by]))
         for row in rows
@@ -129,13 +129,16 @@ def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
     return picture("cells", centred, alt, axes=(by, chart.across.capitalize()), span=span)
 
 
-def mark(row: Row, label: str, *hover: str, **more: Any) -> Point:
+def mark(
+    row: Row, label: str, *hover: str, conditions: Sequence[Condition] = (), **more: Any
+) -> Point:
     """Return a row as a mark: its number (a dash where there is none) and its interval.
 
     ``hover``: the lines under the pointer; by default the measure's name, number and interval.
+    ``conditions``: of the run, to name the one that a row is compared with.
     """
     text = number(row.value, row.about.form) if math.isfinite(row.value) else "–"
-    lines = hover or (name(row), value_text(row), inside(row))
+    lines = hover or (name(row, conditions), value_text(row), inside(row))
     return Point(
         label, row.value, text, *row.interval, of=row.of, hover=tuple(filter(None, lines)), **more
     )
@@ -505,13 +508,21 @@ def text_orders(arm: Arm) -> Picture | None:
 
 # ---------------------------------------------------------------- intervals and curves
 def row_forest(
-    rows: Sequence[Row], axis: str, smallest: float = math.nan, by: str = ""
+    rows: Sequence[Row],
+    axis: str,
+    smallest: float = math.nan,
+    by: str = "",
+    conditions: Sequence[Condition] = (),
 ) -> Picture | None:
     """Draw rows with their intervals under each other, without colour: they have no verdict.
 
-    ``by``: the part of ``of`` that names a row where all else is the same.
+    ``by``: the part of ``of`` that names a row where all else is the same. ``conditions``: of the
+    run, to name the one that a row is compared with.
     """
-    marks = [mark(row, str(row.of[by]) if by else name(row)) for row in rows]
+    marks = [
+        mark(row, str(row.of[by]) if by else name(row, conditions), conditions=conditions)
+        for row in rows
+    ]
     return forest_of(marks, axis, smallest)
 
 

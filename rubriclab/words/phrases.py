@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.topic import REASONS, Caution, Measure, Row
-from rubriclab.model.judgment import Condition, order_text
+from rubriclab.model.judgment import Condition, order_text, variant_text
 from rubriclab.model.text import counted, shorten
 
 MINUS, NBSP = "\u2212", "\u00a0"
@@ -29,6 +29,17 @@ SENTENCES: dict[str, dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "sentences.toml").read_text("utf-8")
 )
 """Tables of sentences by their keys; see the file."""
+PROTOCOLS = {
+    "bare": "a bare scale",
+    "options": "reordered options",
+    "criteria": "reordered criteria",
+    "responses": "several answers in one call",
+    "pairs": "pairs",
+    "lists": "lists",
+}
+"""What conditions are called that differ in what their calls list."""
+ONE_ORDER = ("fixed", "descending", "ascending", "min-bias")
+"""Ordering strategies that ask every item in one order."""
 READABLE = {
     "dataset": "Data set",
     "strategy": "Ordering strategy",
@@ -192,8 +203,14 @@ def measure_of(row: Row, conditions: Sequence[Condition] = ()) -> Measure:
 
 
 def name(row: Row, conditions: Sequence[Condition] = ()) -> str:
-    """Return what a row is about: its label, and whatever of it the label leaves out."""
+    """Return what a row is about: its label, and whatever of it the label leaves out.
+
+    Another condition that the row is compared with has a name where ``conditions`` are given.
+    """
     about = measure_of(row, conditions)
+    against = against_name(row, conditions)
+    if against:
+        row = replace(row, of={**row.of, "against": against})
     label = about.label or about.name
     more = [
         f"{key} {shorten(str(value), MOST_SHOWN)}"
@@ -202,6 +219,48 @@ def name(row: Row, conditions: Sequence[Condition] = ()) -> str:
     ]
     title = row.label if about.label else label
     return f"{title} ({', '.join(more)})" if more else title
+
+
+def against_name(row: Row, conditions: Sequence[Condition]) -> str:
+    """Return what a row is compared with: how that condition differs from the row's own.
+
+    Judge, data set, what is reordered, ordering strategy, variant, and scale, in this order and
+    only as far as the two differ: “GPT-4o”, “the fixed order”. Empty where the row is compared with
+    no condition of these.
+    """
+    against = row.of.get("against")
+    if not isinstance(against, int) or not 0 <= against < len(conditions):
+        return ""
+    own, other = conditions[row.condition], conditions[against]
+    parts = []
+    if other.judge != own.judge:
+        parts.append(shorten(other.judge, MOST_SHOWN))
+    if other.dataset != own.dataset:
+        parts.append(shorten(other.dataset, MOST_SHOWN))
+    if other.reorder != own.reorder:
+        parts.append(PROTOCOLS[other.reorder])
+    if other.strategy != own.strategy:
+        parts.append(strategy_name(other.strategy))
+    if other.variant_key != own.variant_key:
+        parts.append(_variant_name(other, own))
+    elif other.scores != own.scores:
+        parts.append(f"scores {other.scores[0]:g} to {other.scores[-1]:g}")
+    if parts:
+        return ", ".join(parts)
+    return f"{shorten(other.judge, MOST_SHOWN)} (second)"
+
+
+def strategy_name(strategy: str) -> str:
+    """Return an ordering strategy as a sentence names it: “the fixed order”."""
+    if strategy in ONE_ORDER:
+        return f"the {strategy} order"
+    return f"the {shorten(strategy, MOST_SHOWN)} orders"
+
+
+def _variant_name(other: Condition, own: Condition) -> str:
+    """Return the levels of a variant that differ from those of the condition it is beside."""
+    text = variant_text(other.variant, own.variant)
+    return shorten(text, MOST_SHOWN) if text else "the default form"
 
 
 def reason(row: Row | None) -> str:

@@ -254,7 +254,7 @@ def test_every_sink_has_the_rows_own_numbers(two: made.Findings) -> None:
 def test_extra_rows_stand_behind_the_others(two: made.Findings) -> None:
     contrast = [replace(row, of={"against": 1}) for row in two.select("line", condition=0)]
     said = document(two, extra=contrast)["rows"]
-    assert said[-1]["of"] == {"against": 1}
+    assert said[-1]["of"] == {"against": 1, "against_name": "other"}
     assert list(frame_of_rows(contrast)["against"]) == [1]
     assert len(frame_of_rows([])) == 0
 
