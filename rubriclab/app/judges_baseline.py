@@ -1,16 +1,27 @@
-"""Draw the view Baseline of the tab Judges."""
+"""Draw every judge's difference from a baseline judge, task by task."""
 
-from rubriclab.app.judges_view import Several, View
+import streamlit as st
+
+from rubriclab.app.judges_view import Several, View, show
+from rubriclab.figures.choice_pictures import against_baseline
+
+SHOWN = ("Consistency", "Preference for a position")
 
 
 def has(several: Several) -> bool:
-    """Return whether there is something to draw."""
-    return not several
+    """Return whether judges were compared with a baseline."""
+    return bool(several.findings.select("pc_difference"))
 
 
 def draw(several: Several) -> None:
-    """Draw the view."""
-    assert several
+    """Draw the matrix of judge by task."""
+    what = st.segmented_control(
+        "Show", SHOWN, default=SHOWN[0], required=True, key=f"{several.key}-baseline-show"
+    )
+    fairness = what == SHOWN[1]
+    shown = against_baseline(several.findings, several.dataset, fairness=fairness)
+    show(several, shown, f"baseline-{fairness}")
+    st.caption("Choose another baseline judge under Options.")
 
 
 VIEW = View("Baseline", has, draw)

@@ -1,16 +1,141 @@
-"""Draw the view Overview of the tab Judges."""
+"""Draw a line for every judge: which position it favours, and how strong and how good it is."""
 
-from rubriclab.app.judges_view import Several, View
+import math
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app.frame import safe
+from rubriclab.app.judges_view import Several, View, open_judge, show
+from rubriclab.core.topic import Findings
+from rubriclab.figures.judge_pictures import balancing_helps, strength_by_dataset
+from rubriclab.words.answer import TITLES
+from rubriclab.words.several import (
+    badge,
+    headline,
+    line,
+    mean_text,
+    one_a_judge,
+    positions_text,
+    reorders_of,
+    single_text,
+    whole_row,
+)
+from rubriclab.words.subject import CHOICES, Subject
+
+MOST_UNPARSED = 0.1
+"""A judge with more replies that could not be parsed is marked: its numbers rest on the others."""
+SHORT = {
+    "positions": "Favours positions?",
+    "mean": "Changes the mean?",
+    "single": "Changes single scores?",
+}
+"""The questions as headings of narrow columns."""
+LISTED = ("options", "criteria", "responses", "pairs", "lists")
 
 
 def has(several: Several) -> bool:
-    """Return whether there is something to draw."""
-    return not several
+    """Return whether the calls of the run list anything."""
+    return any(reorder in LISTED for reorder in reorders_of(several.findings))
 
 
 def draw(several: Several) -> None:
-    """Draw the view."""
-    assert several
+    """Draw the sentence over the judges, their table, and the pictures of strength and gain."""
+    findings = several.findings
+    for reorder in reorders_of(findings):
+        subjects = one_a_judge(findings, reorder, several.dataset)
+        if reorder not in LISTED or not subjects:
+            continue
+        st.header(safe(headline(subjects)) + ".", anchor=False)
+        st.markdown(safe(line(subjects)))
+        _table(several, reorder, subjects)
+    if "options" in reorders_of(findings):
+        left, right = st.columns(2, gap="large")
+        with left:
+            show(several, strength_by_dataset(findings), "strength")
+        with right:
+            show(several, balancing_helps(findings, several.dataset), "balancing")
+
+
+def _table(several: Several, reorder: str, subjects: list[Subject]) -> None:
+    """Draw a line for each judge. A click on a line opens that judge."""
+    titles = TITLES.get(reorder, {})
+    findings = several.findings
+    lines = []
+    for subject in subjects:
+        entry: dict[str, Any] = {"Judge": _judge(findings, subject)}
+        if subject.shares and not subject.in_points:
+            entry["Shares of positions"] = list(subject.shares)
+        texts = {
+            "positions": positions_text(subject),
+            "mean": mean_text(subject),
+            "single": single_text(subject),
+        }
+        for question, title in titles.items():
+            word = badge(subject, question)
+            entry[SHORT.get(question, title)] = " · ".join(
+                filter(None, (word, texts.get(question, "")))
+            )
+        entry |= _numbers(findings, subject)
+        lines.append(entry)
+    table = pd.DataFrame(lines)
+    strength = next((name for name in ("V", "PC", "Gap") if name in table), None)
+    if strength is not None:
+        table = table.sort_values(strength, ascending=strength == "PC", ignore_index=True)
+    config: dict[str, Any] = {
+        "Shares of positions": st.column_config.BarChartColumn(
+            y_min=0.0, y_max=max((max(s.shares, default=0.0) for s in subjects), default=1.0)
+        )
+    }
+    for name in ("V", "r with people", "Gap"):
+        config[name] = st.column_config.NumberColumn(format="%.3f" if name == "V" else "%.2f")
+    for name in ("PC", "Error", "RS", "Accuracy"):
+        config[name] = st.column_config.NumberColumn(format="percent")
+    key = f"{several.key}-judges-{reorder}"
+    st.dataframe(
+        table,
+        key=key,
+        hide_index=True,
+        width="stretch",
+        column_config=config,
+        on_select=lambda: open_judge(key, table),
+        selection_mode="single-row",
+    )
+    note = "Click a heading to sort, and the box before a line to open that judge."
+    if any("†" in str(name) for name in table["Judge"]):
+        note += f" †: more than {MOST_UNPARSED:.0%} of its replies could not be parsed."
+    st.caption(note)
+
+
+def _judge(findings: Findings, subject: Subject) -> str:
+    """Return a judge's name with † where many replies are unparsed, and whether it is simulated."""
+    parsed = whole_row(findings, "parsed_share", subject.condition)
+    name = subject.judge
+    if parsed is not None and parsed.value < 1 - MOST_UNPARSED:
+        name += " †"
+    return name + (" (simulated)" if subject.simulated else "")
+
+
+def _numbers(findings: Findings, subject: Subject) -> dict[str, float]:
+    """Return the numbers of a judge by column: of scores V and r, of choices PC, PF and others."""
+    wanted = {"V": "cramers_v", "r with people": "pearson"}
+    if subject.reorder in CHOICES:
+        wanted = {
+            "PC": "pc",
+            "PF": "pf",
+            "Error": "error_rate",
+            "RS": "rs",
+            "Accuracy": "accuracy",
+        }
+    numbers = {}
+    for name, measure in wanted.items():
+        row = whole_row(findings, measure, subject.condition)
+        if row is not None and math.isfinite(row.value):
+            numbers[name] = row.value
+    if subject.reorder == "criteria" and subject.positions is not None:
+        numbers["Gap"] = subject.positions.value
+    return numbers
 
 
 VIEW = View("Overview", has, draw)

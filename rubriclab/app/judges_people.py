@@ -1,16 +1,24 @@
-"""Draw the view With people of the tab Judges."""
+"""Draw how close every judge comes to people, by ordering strategy and number of orders."""
 
-from rubriclab.app.judges_view import Several, View
+from rubriclab.app.judges_view import Several, View, show
+from rubriclab.figures.judge_pictures import balanced_against_fixed, orders_enough
+from rubriclab.words.several import reorders_of
+
+SCORED = ("options", "criteria", "bare")
 
 
 def has(several: Several) -> bool:
-    """Return whether there is something to draw."""
-    return not several
+    """Return whether scores can be compared with people's."""
+    return any("against" not in row.of for row in several.findings.select("pearson"))
 
 
 def draw(several: Several) -> None:
-    """Draw the view."""
-    assert several
+    """Draw r by strategy with its paired differences, then r against the number of orders."""
+    for reorder in reorders_of(several.findings):
+        if reorder in SCORED:
+            findings, dataset = several.findings, several.dataset
+            show(several, balanced_against_fixed(findings, reorder, dataset), f"fixed-{reorder}")
+            show(several, orders_enough(findings, reorder, dataset), f"enough-{reorder}")
 
 
 VIEW = View("With people", has, draw)

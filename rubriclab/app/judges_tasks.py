@@ -1,16 +1,38 @@
-"""Draw the view By task of the tab Judges."""
+"""Draw how consistent each judge is on each task, and which way it leans."""
 
-from rubriclab.app.judges_view import Several, View
+from typing import Any, cast
+
+import streamlit as st
+
+from rubriclab.app.judges_view import Several, View, show
+from rubriclab.figures.choice_pictures import Sort, by_task, codes_of_judges
+
+SHOWN = ("Consistency", "Preference for a position")
+SORTS: dict[Sort, str] = {"family": "Family", "number": "Best first", "name": "Name"}
 
 
 def has(several: Several) -> bool:
-    """Return whether there is something to draw."""
-    return not several
+    """Return whether judges chose between answers."""
+    return bool(codes_of_judges(several.findings, several.dataset))
 
 
 def draw(several: Several) -> None:
-    """Draw the view."""
-    assert several
+    """Draw the matrix of judge by task."""
+    with st.container(horizontal=True):
+        what = st.segmented_control(
+            "Show", SHOWN, default=SHOWN[0], required=True, key=f"{several.key}-tasks-show"
+        )
+        sort: Any = st.segmented_control(
+            "Order",
+            list(SORTS),
+            format_func=SORTS.__getitem__,
+            default="family",
+            required=True,
+            key=f"{several.key}-tasks-sort",
+        )
+    fairness = what == SHOWN[1]
+    shown = by_task(several.findings, several.dataset, fairness=fairness, sort=cast(Sort, sort))
+    show(several, shown, f"tasks-{fairness}-{sort}")
 
 
 VIEW = View("By task", has, draw)

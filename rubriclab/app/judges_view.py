@@ -4,13 +4,14 @@ A view is a module of its own. It decides whether the findings have what it draw
 without data is never shown.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import pandas as pd
 import streamlit as st
 
-from rubriclab.app.call_browser import open_calls
+from rubriclab.app.call_browser import FILTERS, open_calls
 from rubriclab.app.chart_view import chart
 from rubriclab.core.topic import Findings
 from rubriclab.figures.pictures import Shown
@@ -63,3 +64,31 @@ def show(several: Several, shown: Shown, name: str) -> None:
     key = f"{several.key}-{name}"
     st.markdown(shown.title)
     chart(shown.picture, key=key, on_select=partial(open_calls, key), note=shown.note)
+
+
+def open_judge(key: str, table: pd.DataFrame) -> None:
+    """Open the tab Bias of the judge whose line of ``table`` was chosen.
+
+    This is a callback: the header is not drawn yet, and reads the address when it is.
+    """
+    rows = st.session_state[key].selection.rows
+    if not rows:
+        return
+    name = str(table["Judge"].iloc[rows[0]])
+    st.query_params["judge"] = name.removesuffix(" (simulated)").removesuffix(" †")
+    st.session_state["tab"] = "Bias"
+
+
+def open_item(key: str, items: Sequence[str]) -> None:
+    """Open the tab Judgments with the calls of the item whose line was chosen.
+
+    This is a callback, as ``open_judge`` is.
+    """
+    rows = st.session_state[key].selection.rows
+    if not rows:
+        return
+    for name in FILTERS:
+        st.session_state.pop(name, None)
+        st.query_params.pop(name, None)
+    st.session_state["find"] = st.query_params["find"] = items[rows[0]]
+    st.session_state["tab"] = "Judgments"

@@ -11,7 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from rubriclab.core.topic import Findings
-from rubriclab.figures.marks import DARK, LIGHT, Palette, Picture, Point, Series, ink
+from rubriclab.figures.marks import DARK, LIGHT, Palette, Picture, Point, Series, ink, shade
 from rubriclab.figures.pictures import picture_of
 from rubriclab.model.text import LabError, printable, shorten
 from rubriclab.words.phrases import number
@@ -475,5 +475,501 @@ def stacks(picture: Picture, palette: Palette) -> go.Figure:
     )
 
 
-KINDS = {drawn.__name__: drawn for drawn in (bars, cells, slopes, forest, curves, stacks, dots)}
+# ---------------------------------------------------------------- several judges
+PANEL = 210
+"""Height of a small panel, in px: five ticks and a line of words above it fit."""
+MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+"""Several series differ in their marks too: colour never tells them apart alone."""
+MATRIX_ROW = 32
+"""Height of a line of a matrix, in px: twenty judges fit on a screen."""
+HEADING = 0.9
+"""Room for the heading of a group of lines, in lines."""
+
+
+def multiples(picture: Picture, palette: Palette) -> go.Figure:
+    """Draw small panels that share their axes: each of lines, of lines with a band, or of cells."""
+    panels = picture.panels
+    across = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3 if len(panels) < 8 else 4
+    down = -(-len(panels) // across)
+    of_cells = panels[0].kind == "cells"
+    lines = max(len(panel.series) for panel in panels)
+    each = 60 + 30 * lines if of_cells else PANEL
+    height = down * (each + 62) + 60
+    figure = _grid(palette, height, down, across)
+    drawn = _panel_of_cells if of_cells else _panel_of_lines
+    for k, panel in enumerate(panels):
+        where = {"row": k // across + 1, "col": k % across + 1}
+        drawn(figure, picture, panel, palette, where, first=k == 0)
+        _panel_title(figure, panel, palette, k)
+        if k + across < len(panels):  # another panel below it has the axis' title
+            figure.update_xaxes(title_text="", **where)
+    if of_cells:
+        names = [line.name for line in panels[0].series]
+        for k in range(len(panels)):
+            shown = [escape(name, 16) for name in names] if k % across == 0 else [""] * len(names)
+            figure.update_yaxes(
+                row=k // across + 1,
+                col=k % across + 1,
+                tickvals=list(range(len(names))),
+                ticktext=shown,
+                showgrid=False,
+            )
+        return figure.update_layout(margin={"l": _margin(names, 130)}, clickmode="event+select")
+    low, high = _reach(panels)
+    shares = all(point.text.endswith("%") for point in picture.points)
+    figure.update_yaxes(range=[low, high], nticks=5, tickformat=".0%" if shares else None)
+    several = lines > 1
+    return figure.update_layout(
+        showlegend=several,
+        margin={"b": 96 if several else 56},
+        legend={"y": -64 / (height - 148), "yanchor": "top"},
+    )
+
+
+def _grid(palette: Palette, height: int, down: int, across: int) -> go.Figure:
+    """Return an empty figure of ``down`` x ``across`` panels."""
+    figure = _figure(palette, height)
+    figure = go.Figure(layout=figure.layout)
+    figure = figure.set_subplots(
+        down, across, horizontal_spacing=0.07 / across * 2, vertical_spacing=min(0.3, 84 / height)
+    )
+    shared = {
+        "zeroline": False,
+        "fixedrange": True,
+        "color": palette.muted,
+        "ticks": "",
+        "title_font": {"size": 13},
+    }
+    figure.update_xaxes(showgrid=False, **shared)
+    figure.update_yaxes(gridcolor=palette.grid, **shared)
+    return figure.update_layout(margin={"t": 52})
+
+
+def _reach(panels: Sequence[Picture]) -> tuple[float, float]:
+    """Return the ends of the vertical axis that all panels share, with a tenth of room."""
+    known = [
+        end
+        for panel in panels
+        for point in panel.points
+        for end in (point.value, point.low, point.high, panel.target)
+        if math.isfinite(end)
+    ]
+    pad = 0.06 * ((max(known) - min(known)) or 1.0)
+    return min(known) - pad, max(known) + pad
+
+
+def _panel_title(figure: go.Figure, panel: Picture, palette: Palette, k: int) -> None:
+    """Write a panel's title, and smaller below it its subtitle."""
+    number_of = "" if k == 0 else str(k + 1)
+    text = f"<b>{escape(panel.title, 34)}</b>"
+    if panel.subtitle:
+        small = (
+            f'<span style="color:{palette.muted};font-size:12px">{escape(panel.subtitle)}</span>'
+        )
+        text += f"<br>{small}"
+    figure.add_annotation(
+        text=text,
+        xref=f"x{number_of} domain",
+        yref=f"y{number_of} domain",
+        x=0,
+        y=1,
+        yshift=6,
+        xanchor="left",
+        yanchor="bottom",
+        align="left",
+        showarrow=False,
+        font={"size": 13},
+    )
+
+
+def _panel_of_lines(
+    figure: go.Figure,
+    picture: Picture,
+    panel: Picture,
+    palette: Palette,
+    where: dict[str, int],
+    *,
+    first: bool,
+) -> None:
+    """Draw the lines of a panel; a filled mark is decided, and a band is drawn as a band."""
+    coordinates = panel.coordinates
+    names = list(dict.fromkeys(line.name for every in picture.panels for line in every.series))
+    for line in panel.series:
+        k = names.index(line.name)
+        colour = palette.lines[k % len(palette.lines)]
+        at_numbers = all(math.isfinite(point.x) for point in line.points)
+        xs = [point.x if at_numbers else coordinates[point.label] for point in line.points]
+        if panel.kind == "bands":
+            _band(figure, xs, line.points, colour, where)
+        marker: dict[str, Any] = {
+            "size": 8,
+            "symbol": MARKS[k % len(MARKS)],
+            "color": [colour if point.decided else palette.ground for point in line.points],
+            "line": {"color": colour, "width": 1.6},
+        }
+        if panel.kind == "bands":
+            marker["color"] = colour
+        whiskers = {"visible": False}
+        if panel.kind != "bands":
+            whiskers = _whiskers(line.points, palette, color=colour, width=0)
+        figure.add_scatter(
+            x=xs,
+            y=[point.value for point in line.points],
+            mode=_mode(line),
+            name=escape(line.name, 30),
+            legendgroup=line.name,
+            showlegend=first,
+            marker=marker,
+            line={"color": colour, "width": 1.6, "dash": DASHES[k % len(DASHES)]},
+            error_y=whiskers,
+            **_about(line.points),
+            **where,
+        )
+    if math.isfinite(panel.target):
+        if math.isfinite(panel.smallest):
+            figure.add_hrect(
+                y0=panel.target - panel.smallest,
+                y1=panel.target + panel.smallest,
+                fillcolor=palette.band,
+                line_width=0,
+                layer="below",
+                **where,
+            )
+        figure.add_hline(y=panel.target, line=_dotted(palette), **where)
+    if not coordinates:  # marks at numbers, not at levels: the axis is one of shares
+        figure.update_xaxes(
+            title_text=escape(panel.axes[0]),
+            title_standoff=4,
+            tickformat=".0%",
+            nticks=5,
+            range=[-0.05, 1.05],
+            **where,
+        )
+        return
+    ends = list(coordinates.values())
+    pad = 0.12 * ((max(ends) - min(ends)) or 1.0)
+    every = max(1, -(-len(ends) // 6))
+    figure.update_xaxes(
+        tickvals=ends[::every],
+        ticktext=[escape(level, 12) for level in list(coordinates)[::every]],
+        range=[min(ends) - pad, max(ends) + pad],
+        title_text=escape(panel.axes[0]),
+        title_standoff=4,
+        **where,
+    )
+
+
+def _mode(line: Series) -> str:
+    """Return how a line is drawn: marks at numbers alone, a curve through 25 or more without them,
+    and marks at levels joined by lines.
+    """
+    if not all(math.isfinite(point.x) for point in line.points):
+        return "lines+markers"
+    return "markers" if any(point.hover for point in line.points) else "lines"
+
+
+def _band(
+    figure: go.Figure,
+    xs: Sequence[float],
+    points: Sequence[Point],
+    colour: str,
+    where: dict[str, int],
+) -> None:
+    """Fill what is between the lower and the upper ends of marks."""
+    known = [(x, point) for x, point in zip(xs, points, strict=True) if point.has_interval]
+    if len(known) < 2:
+        return
+    figure.add_scatter(
+        x=[x for x, _ in known] + [x for x, _ in reversed(known)],
+        y=[point.high for _, point in known] + [point.low for _, point in reversed(known)],
+        fill="toself",
+        fillcolor=colour,
+        opacity=0.14,
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        **where,
+    )
+
+
+def _panel_of_cells(
+    figure: go.Figure,
+    picture: Picture,
+    panel: Picture,
+    palette: Palette,
+    where: dict[str, int],
+    *,
+    first: bool,
+) -> None:
+    """Draw the cells of a panel: coloured squares with their numbers."""
+    many = len(picture.panels) > 6 or len(panel.series) > 10
+    coordinates = panel.coordinates
+    _squares(figure, panel, palette, where, [float(y) for y in range(len(panel.series))])
+    for y, line in enumerate(panel.series):
+        for point in line.points:
+            if many:
+                continue
+            figure.add_annotation(
+                text=f"<b>{escape(point.text)}</b>" if point.decided else escape(point.text),
+                x=coordinates[point.label],
+                y=y,
+                showarrow=False,
+                font={"size": 11, "color": ink(palette, panel.heat(point))},
+                **where,
+            )
+    figure.update_xaxes(
+        tickvals=list(coordinates.values()),
+        ticktext=[escape(level, 10) for level in coordinates],
+        range=[-0.55, len(coordinates) - 0.45],
+        title_text=escape(panel.axes[0]),
+        title_standoff=4,
+        **where,
+    )
+    figure.update_yaxes(range=[len(panel.series) - 0.45, -0.55], **where)
+    assert first or picture.panels
+
+
+def _squares(
+    figure: go.Figure,
+    picture: Picture,
+    palette: Palette,
+    where: dict[str, int],
+    ys: Sequence[float],
+) -> None:
+    """Draw a coloured rectangle for each cell, and over it what takes hover and clicks."""
+    coordinates = picture.coordinates
+    xs, heights, points = [], [], []
+    for y, line in zip(ys, picture.series, strict=True):
+        for point in line.points:
+            x = coordinates[point.label]
+            figure.add_shape(
+                type="rect",
+                x0=x - 0.47,
+                x1=x + 0.47,
+                y0=y - 0.45,
+                y1=y + 0.45,
+                fillcolor=shade(palette, picture.heat(point)),
+                line_width=0,
+                layer="below",
+                **where,
+            )
+            xs.append(x)
+            heights.append(y)
+            points.append(point)
+    hidden = {"marker": {"opacity": 0}}
+    figure.add_scatter(
+        x=xs,
+        y=heights,
+        mode="markers",
+        selected=hidden,
+        unselected=hidden,
+        marker={"symbol": "square", "size": 26, "opacity": 0},
+        showlegend=False,
+        **_about(points),
+        **where,
+    )
+
+
+def matrix(picture: Picture, palette: Palette) -> go.Figure:
+    """Draw a table of coloured cells, its lines below the headings of their groups."""
+    ys, headings = [], []
+    y = 0.0
+    group = ""
+    for line in picture.series:
+        if line.group and line.group != group:
+            y += HEADING
+            headings.append((y - HEADING / 2 - 0.45, line.group))
+        group = line.group
+        ys.append(y)
+        y += 1.0
+    names = [line.name for line in picture.series]
+    height = 92 + round(MATRIX_ROW * y)
+    figure = _grid(palette, height, 1, 1)
+    figure.update_layout(
+        margin={"l": _margin(names, 190), "t": 66, "b": 12}, clickmode="event+select"
+    )
+    where = {"row": 1, "col": 1}
+    _squares(figure, picture, palette, where, ys)
+    coordinates = picture.coordinates
+    small = len(coordinates) > 20
+    for at, line in zip(ys, picture.series, strict=True):
+        for point in line.points:
+            if small:
+                continue
+            text = escape(point.text)
+            _write(
+                figure,
+                text,
+                x=coordinates[point.label],
+                y=at,
+                font={
+                    "size": 12 if len(coordinates) <= 10 else 11,
+                    "color": ink(palette, picture.heat(point)),
+                    "weight": 700 if point.decided else 400,
+                },
+            )
+    for at, heading in headings:
+        figure.add_annotation(
+            text=f"<b>{escape(heading, 40)}</b>",
+            xref="paper",
+            x=0,
+            xanchor="right",
+            xshift=-8,
+            y=at,
+            showarrow=False,
+            font={"color": palette.muted, "size": 13},
+        )
+    turned = len(coordinates) > 10 or max(map(len, coordinates)) > 14
+    figure.update_xaxes(
+        side="top",
+        tickvals=list(coordinates.values()),
+        ticktext=[escape(level, 18) for level in coordinates],
+        range=[-0.55, len(coordinates) - 0.45],
+        tickangle=-40 if turned else 0,
+    )
+    if turned:
+        figure.update_layout(margin={"t": 120}, height=height + 54)
+    return figure.update_yaxes(
+        tickvals=ys,
+        ticktext=[escape(name, 26) for name in names],
+        range=[y - 0.4, -0.55] if not headings else [y - 0.4, -0.7],
+        showgrid=False,
+    )
+
+
+def plane(picture: Picture, palette: Palette) -> go.Figure:
+    """Draw marks with intervals both ways, each with its name; lines between them are dotted."""
+    figure = _grid(palette, 440, 1, 1)
+    points = [point for point in picture.points if math.isfinite(point.x)]
+    figure.add_scatter(
+        x=[point.x for point in points],
+        y=[point.value for point in points],
+        mode="markers",
+        marker={
+            "size": 10,
+            "color": [palette.lines[0] if point.decided else palette.reference for point in points],
+        },
+        error_y=_whiskers(points, palette, width=0),
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [p.x_high - p.x if math.isfinite(p.x_high) else None for p in points],
+            "arrayminus": [
+                max(0.0, p.x - p.x_low) if math.isfinite(p.x_low) else None for p in points
+            ],
+            "color": palette.muted,
+            "thickness": 1.4,
+            "width": 0,
+        },
+        **_about(points),
+    )
+    for point in points:
+        _write(
+            figure,
+            point.label,
+            x=point.x,
+            y=point.value,
+            xshift=8,
+            yshift=10,
+            xanchor="left",
+            font={"size": 12},
+        )
+    _rules(figure, picture, palette, line=picture.target)
+    if math.isfinite(picture.mean[0]):
+        ends = [min(point.x for point in points), max(point.x for point in points)]
+        level, slope = picture.mean
+        figure.add_scatter(
+            x=ends,
+            y=[level + slope * end for end in ends],
+            mode="lines",
+            line={"color": palette.reference, "width": 1.5},
+            hoverinfo="skip",
+        )
+    figure.update_layout(margin={"l": 58, "t": 16, "b": 52}, clickmode="event+select")
+    figure.update_xaxes(title_text=escape(picture.axes[0]), showgrid=True, gridcolor=palette.grid)
+    return figure.update_yaxes(title_text=escape(picture.axes[1]))
+
+
+def strips(picture: Picture, palette: Palette) -> go.Figure:
+    """Draw panels side by side whose lines are the same: in each a mark for every series.
+
+    A panel's ``target`` is dotted, its band of small effects lies around 0.
+    """
+    panels = picture.panels
+    levels = picture.levels
+    names = list(dict.fromkeys(line.name for panel in panels for line in panel.series))
+    room = max(1, max(len(panel.series) for panel in panels))
+    height = 116 + len(levels) * max(44, 18 * room)
+    figure = _grid(palette, height, 1, len(panels))
+    for k, panel in enumerate(panels):
+        where = {"row": 1, "col": k + 1}
+        own = [line.name for line in panel.series]
+        for line in panel.series:
+            n = names.index(line.name)
+            colour = palette.lines[n % len(palette.lines)]
+            offset = (own.index(line.name) - (len(own) - 1) / 2) * min(0.26, 0.8 / max(1, len(own)))
+            known = [point for point in line.points if math.isfinite(point.value)]
+            figure.add_scatter(
+                x=[point.value for point in known],
+                y=[levels.index(point.label) + offset for point in known],
+                mode="markers",
+                name=escape(line.name, 34),
+                legendgroup=line.name,
+                showlegend=k == _first_panel(panels, line.name) and len(names) > 1,
+                marker={"size": 10, "symbol": MARKS[n % len(MARKS)], "color": colour},
+                error_x=_whiskers(known, palette, color=colour, thickness=1.8, width=0),
+                **_about(known),
+                **where,
+            )
+        if math.isfinite(panel.smallest) or math.isfinite(panel.target):
+            _rules(figure, panel, palette, "x", panel.target, **where)
+        _panel_title(figure, panel, palette, k)
+        shares = all(point.text.endswith("%") for point in panel.points) and panel.points
+        figure.update_xaxes(
+            showgrid=True,
+            gridcolor=palette.grid,
+            title_text=escape(panel.axes[0]),
+            tickformat=".0%" if shares else None,
+            **where,
+        )
+        figure.update_yaxes(
+            tickvals=list(range(len(levels))),
+            ticktext=[escape(level, 26) for level in levels] if k == 0 else [""] * len(levels),
+            range=[len(levels) - 0.4, -0.6],
+            showgrid=False,
+            **where,
+        )
+    figure.update_layout(
+        showlegend=len(names) > 1,
+        margin={"l": _margin(levels, 190), "b": 92},
+        legend={"y": -58 / (height - 144), "yanchor": "top"},
+    )
+    return figure
+
+
+def _first_panel(panels: Sequence[Picture], name: str) -> int:
+    """Return the first panel that has a series of this name."""
+    for k, panel in enumerate(panels):
+        if any(line.name == name for line in panel.series):
+            return k
+    return 0
+
+
+KINDS = {
+    drawn.__name__: drawn
+    for drawn in (
+        bars,
+        cells,
+        slopes,
+        forest,
+        curves,
+        stacks,
+        dots,
+        multiples,
+        matrix,
+        plane,
+        strips,
+    )
+}
 """One function for each kind of picture."""

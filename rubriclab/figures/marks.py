@@ -77,6 +77,8 @@ class Point:
     ``text``: the number as it is written at the mark. ``expected``: where it would be without an
     effect. ``decided``: whether the verdict says that there is one. ``of``: what of the run it is
     about, which a click hands to Judgments. ``hover``: lines under the pointer, the first in bold.
+    ``x``: of a plane, the number along the horizontal axis, with its own interval. ``tone``: of a
+    cell, its colour from -1 to 1, where that is not how far its number is from ``expected``.
     """
 
     label: str
@@ -88,6 +90,10 @@ class Point:
     decided: bool = False
     of: Mapping[str, Any] = field(default_factory=dict)
     hover: tuple[str, ...] = ()
+    x: float = math.nan
+    x_low: float = math.nan
+    x_high: float = math.nan
+    tone: float = math.nan
 
     @property
     def has_interval(self) -> bool:
@@ -101,10 +107,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a chart, one line of cells, or one bar with its parts, as marks by level."""
+    """One line of a chart, one line of cells, or one bar with its parts, as marks by level.
+
+    ``group``: the heading of the lines of cells that it is among.
+    """
 
     name: str
     points: tuple[Point, ...]
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -174,6 +184,8 @@ class Picture:
 
         Without ``span`` cells are shares, which end at 0 and 1.
         """
+        if math.isfinite(point.tone):
+            return max(-1.0, min(1.0, point.tone))
         away = point.value - point.expected
         if not math.isfinite(away):
             return 0.0

@@ -1,17 +1,20 @@
 """Say whether judges of the same pairs or lists agree, what they vote, and who is consistent."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+from scipy import special
 
-from rubriclab.core.estimate import Estimate, plain, share, t_p
+from rubriclab.core.estimate import Estimate, plain, share, t_p, weighted
 from rubriclab.core.judgments import UNPARSED, Arm, grouped
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.measures.gold import accuracy
-from rubriclab.measures.pairs import but_judge, compared
+from rubriclab.measures.pairs import Compared, but_judge, compared
+from rubriclab.model.study import ReadingPart
 from rubriclab.stats import pairwise as stats
 from rubriclab.stats.resample import Bools, Floats, Ints, rank_within, sum_by
 from rubriclab.stats.tests import holm
@@ -28,14 +31,15 @@ MIN_JUDGES = 3
     charts=(Chart("bars", "disagreement", by="judges"),),
     per="run",
 )
-def judges(arms: Sequence[Arm]) -> Iterator[Row]:
+def judges(arms: Sequence[Arm], reading: ReadingPart) -> Iterator[Row]:
     """Yield rows for each group of arms that differ only in their judge; the first is the base."""
     for group in grouped(arms, lambda about: (about.dataset, *but_judge(about))):
         if len({arm.condition.judge for arm in group}) > 1:
             base, choices = side_by_side(group)
             yield from agreement(group, base, choices)
             yield from together(group, base, choices)
-            yield from against_baseline(group)
+            yield from families(group)
+            yield from against_baseline(group, reading.baseline)
             yield from fairness_on_consistency(group)
 
 
@@ -126,6 +130,8 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
     for off in range(int(vote.off[shared].max(initial=0)) + 1):
         estimate = _over(base, shared & (vote.off == off), shared)
         yield Row("disagreement", estimate, {"judges": off}, condition=base.code, counts=n)
+        at_most = _over(base, shared & (vote.off <= off), shared)
+        yield Row("disagreement_at_most", at_most, {"judges": off}, condition=base.code, counts=n)
     # The comparisons, each in an order, on which most judges differ from the commonest choice; mean
     # over repeats.
     query, code, asked = np.unique(
@@ -160,10 +166,29 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
             yield replace(row_of_gold, measure="majority_accuracy", condition=base.code)
 
 
+def families(group: Sequence[Arm]) -> Iterator[Row]:
+    """Yield the mean PC of the judges of each family that has two or more (Shi et al., Figure 2a).
+
+    The interval is over units, for these judges: other judges of the family may differ.
+    """
+    members: dict[str, list[Compared]] = {}
+    for made in map(compared, group):
+        if made.parsed.any():
+            members.setdefault(family_of(made.arm.condition.judge), []).append(made)
+    for family, own in members.items():
+        if len(own) > 1:
+            mean = weighted(0.0, [(1 / len(own), made.pc(made.every)) for made in own])
+            counts = {"judges": len(own)}
+            yield Row(
+                "family_pc", mean, {"family": family}, condition=own[0].arm.code, counts=counts
+            )
+
+
 def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
     """Yield the straight line of |PF| on PC through three judges or more (Shi et al., Figure 2c).
 
-    PC = 1 implies PF = 0.
+    PC = 1 implies PF = 0. The slope's interval is that of least squares with judges as the units: t
+    with two fewer degrees of freedom than judges, if they were drawn from some larger set.
     """
     made = [each for each in map(compared, group) if len(each.item)]
     points = np.array(
@@ -171,31 +196,78 @@ def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
     )
     if len(points) < MIN_JUDGES or not np.isfinite(points).all() or np.ptp(points[:, 0]) < 1e-9:
         return
-    slope, level = np.polyfit(points[:, 0], points[:, 1], 1)
-    for term, value in (("level", level), ("slope", slope)):
-        estimate = plain(float(value), "least_squares")
-        yield Row(
-            "pf_on_pc",
-            estimate,
-            {"term": term},
-            condition=group[0].code,
-            counts={"judges": len(points)},
-        )
+    consistency, unfairness = points.T
+    slope, level = (float(part) for part in np.polyfit(consistency, unfairness, 1))
+    counts = {"judges": len(points)}
+    of_level = plain(level, "least_squares")
+    yield Row("pf_on_pc", of_level, {"term": "level"}, condition=group[0].code, counts=counts)
+    freedom = len(points) - 2
+    rest = unfairness - level - slope * consistency
+    spread = consistency - consistency.mean()
+    error = math.sqrt(float((rest**2).sum()) / freedom / float((spread**2).sum()))
+    reach = float(special.stdtrit(freedom, 0.975)) * error
+    yield Row(
+        "pf_on_pc",
+        replace(of_level, value=slope, why=""),
+        {"term": "slope"},
+        condition=group[0].code,
+        counts=counts,
+        ends=(slope - reach, slope + reach),
+    )
 
 
-def against_baseline(group: Sequence[Arm]) -> Iterator[Row]:
-    """Yield PC of each judge minus that of the first, task by task (Shi et al., Figure 6).
+def against_baseline(group: Sequence[Arm], baseline: str = "") -> Iterator[Row]:
+    """Yield PC and PF of each judge minus those of the baseline, in all and task by task.
 
-    Paired t tests over units, corrected by Holm.
+    The baseline is the judge of that name, else the first (Shi et al., Figure 6). Paired t tests
+    over units, corrected by Holm over the differences of tasks; the one over all tasks is a test of
+    its own for each judge.
     """
-    first, *others = map(compared, group)
+    every = [compared(arm) for arm in group]
+    first = every[0]
+    for made in every:
+        if made.arm.condition.judge == baseline:
+            first = made
+            break
+    others = [made for made in every if made is not first]
+    for measure in ("pc_difference", "pf_difference"):
+        yield from _whole_differences(measure, first, others)
+        yield from _task_differences(measure, first, others)
+
+
+def _rate(measure: str, made: Compared, which: Bools) -> Estimate:
+    return made.pc(which) if measure == "pc_difference" else made.pf(which)
+
+
+def _whole_differences(measure: str, first: Compared, others: Sequence[Compared]) -> Iterator[Row]:
+    """Yield a difference over all tasks for each judge; with one task the next function does."""
+    for made in others:
+        if len(set(first.tasks) & set(made.tasks)) < 2:
+            continue
+        mine, theirs = (_rate(measure, side, side.every) for side in (made, first))
+        if mine.units and theirs.units:
+            estimate = mine - theirs
+            yield Row(
+                measure,
+                estimate,
+                {"against": first.arm.code},
+                test=("paired t", t_p(estimate)),
+                counts={"n": estimate.units},
+                condition=made.arm.code,
+            )
+
+
+def _task_differences(measure: str, first: Compared, others: Sequence[Compared]) -> Iterator[Row]:
+    """Yield a difference for each judge and task, with p also by Holm over all of them."""
     rows = []
     for made in others:
         for task in sorted(set(first.tasks) & set(made.tasks)):
-            mine, theirs = (side.pc(side.task == side.tasks.index(task)) for side in (made, first))
+            mine, theirs = (
+                _rate(measure, side, side.task == side.tasks.index(task)) for side in (made, first)
+            )
             if mine.units and theirs.units:
                 of = ({"task": task} if task else {}) | {"against": first.arm.code}
-                rows.append(Row("pc_difference", mine - theirs, of, condition=made.arm.code))
+                rows.append(Row(measure, mine - theirs, of, condition=made.arm.code))
     p = [t_p(row.estimate) for row in rows]
     adjusted: Floats = holm(np.array(p))
     for row, own, by_holm in zip(rows, p, adjusted.tolist(), strict=True):

@@ -461,6 +461,14 @@ def parabolas(made: Compared) -> Iterator[Row]:
                 of,
                 counts=counts,
             )
+            continue
+        for member, name in enumerate(made.sets[of_cell[c]]):
+            yield Row(
+                "cell_win_rate",
+                plain(float(rate[c, member]), "as_in_paper"),
+                {**of, "candidate": name, "set": of["candidate"]},
+                counts=counts,
+            )
     sets, tasks = (np.unique(codes, return_inverse=True)[1] for codes in (of_cell, task_of))
     pf = made.by_cell(made.net) / made.count
     fits = stats.parabolas(consistent, parsed, won, pf, stats.Points(cell, candidate, sets, tasks))

@@ -551,6 +551,12 @@ class ReadingPart(Part):
         allow_inf_nan=False,
         description="Lowest score that passes. Default: the middle of the scale.",
     )
+    baseline: str = Field(
+        "",
+        max_length=200,
+        description="Judge of pairs or lists that the others are compared with. Default: the "
+        "first.",
+    )
 
 
 OLD_SMALLEST = {"mean": 0.25, "share": 0.05, "single": 0.05, "r": 0.05}
