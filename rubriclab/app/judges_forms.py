@@ -1,16 +1,17 @@
-"""Draw the view Forms of the tab Judges."""
+"""Draw whether the form of the rubric changes how well judges agree with people."""
 
-from rubriclab.app.judges_view import Several, View
+from rubriclab.app.judges_view import Several, View, show
+from rubriclab.figures.form_pictures import agreement_by_form, has_forms
 
 
 def has(several: Several) -> bool:
-    """Return whether there is something to draw."""
-    return not several
+    """Return whether forms can be compared in how well they agree with people."""
+    return has_forms(several.findings) and bool(several.findings.select("pearson"))
 
 
 def draw(several: Several) -> None:
-    """Draw the view."""
-    assert several
+    """Draw rho and r of every form, and the differences from the default."""
+    show(several, agreement_by_form(several.findings, several.dataset), "forms")
 
 
 VIEW = View("Forms", has, draw)

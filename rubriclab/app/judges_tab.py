@@ -46,6 +46,13 @@ def views_of(several: Several) -> list[View]:
     return [view for view in VIEWS if view.has(several)]
 
 
+def is_shown(several: Several) -> bool:
+    """Return whether there is anything to compare: judges, data sets, or ways to ask."""
+    asked = {about.reorder for about in several.findings.conditions}
+    several_of_one = (several.judges, several.datasets, asked)
+    return max(map(len, several_of_one)) > 1 and bool(views_of(several))
+
+
 def draw(several: Several) -> None:
     """Draw the pills and the chosen view. The choice is kept in the address."""
     views = {view.name: view for view in views_of(several)}

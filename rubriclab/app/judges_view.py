@@ -15,6 +15,7 @@ from rubriclab.app.call_browser import FILTERS, open_calls
 from rubriclab.app.chart_view import chart
 from rubriclab.core.topic import Findings
 from rubriclab.figures.pictures import Shown
+from rubriclab.model.study import PaperPart
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,13 @@ class Several:
 
     findings: of one run, or of conditions that Compare joined. dataset: the data set that the
     header chose. key: the beginning of the keys of widgets, so that two pages do not share them.
+    papers: what papers printed of the run's design.
     """
 
     findings: Findings
     dataset: str
     key: str
+    papers: tuple[PaperPart, ...] = ()
 
     @property
     def judges(self) -> list[str]:

@@ -1,16 +1,17 @@
-"""Draw the view Five ways of the tab Judges."""
+"""Draw several ways to ask for the same judgment beside each other."""
 
-from rubriclab.app.judges_view import Several, View
+from rubriclab.app.judges_view import Several, View, show
+from rubriclab.figures.axis_pictures import ways_asked, ways_beside
 
 
 def has(several: Several) -> bool:
-    """Return whether there is something to draw."""
-    return not several
+    """Return whether the judges were asked in several ways."""
+    return len(ways_asked(several.findings, several.dataset)) > 1
 
 
 def draw(several: Several) -> None:
-    """Draw the view."""
-    assert several
+    """Draw a line for each way."""
+    show(several, ways_beside(several.findings, several.dataset), "ways")
 
 
 VIEW = View("Five ways", has, draw)

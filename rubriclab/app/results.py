@@ -94,8 +94,13 @@ def page() -> None:
         answer, "bias", _main(chosen), key, partial(call_browser.open_calls, key)
     )
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
-    several = Several(findings, findings.conditions[chosen.condition].dataset, "results")
-    if judges_tab.views_of(several):
+    several = Several(
+        findings,
+        findings.conditions[chosen.condition].dataset,
+        "results",
+        tuple(state.kept(info.id).papers),
+    )
+    if judges_tab.is_shown(several):
         parts["Judges"] = lambda: judges_tab.draw(several)
     if subject.calls and has_people(findings, subject.condition):
         parts["With people"] = lambda: _people(chosen)

@@ -11,10 +11,22 @@ from rubriclab.core.topic import Findings
 from rubriclab.exports.table import as_json, latex_table, on_a_line
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import printable, shorten
-from rubriclab.words.paper_grid import OPEN, SMALL, VOID, PaperGrid, paper_grid
+from rubriclab.words.paper_grid import (
+    NOT_SIGNIFICANT,
+    OPEN,
+    SMALL,
+    VOID,
+    PaperGrid,
+    paper_grid,
+)
 from rubriclab.words.phrases import reason
 
-IN_LATEX = {OPEN: r"$^{\circ}$", SMALL: r"$^{\approx}$", VOID: r"$^{\dagger}$"}
+IN_LATEX = {
+    OPEN: r"$^{\circ}$",
+    SMALL: r"$^{\approx}$",
+    VOID: r"$^{\dagger}$",
+    NOT_SIGNIFICANT: r"$^{\mathrm{ns}}$",
+}
 MOST_COMMENT = 300
 """Characters of title and legend lines in the comments of a LaTeX file."""
 NUMBERS = ("value", "low", "high", "level", "p", "marks", "why")

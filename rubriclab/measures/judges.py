@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from scipy import special
 
-from rubriclab.core.estimate import Estimate, plain, share, t_p, weighted
+from rubriclab.core.estimate import Estimate, Student, average, plain, share, t_p
 from rubriclab.core.judgments import UNPARSED, Arm, grouped
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.measures.gold import accuracy
@@ -177,7 +177,7 @@ def families(group: Sequence[Arm]) -> Iterator[Row]:
             members.setdefault(family_of(made.arm.condition.judge), []).append(made)
     for family, own in members.items():
         if len(own) > 1:
-            mean = weighted(0.0, [(1 / len(own), made.pc(made.every)) for made in own])
+            mean = average([made.pc(made.every) for made in own], Student())
             counts = {"judges": len(own)}
             yield Row(
                 "family_pc", mean, {"family": family}, condition=own[0].arm.code, counts=counts

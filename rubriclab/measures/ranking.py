@@ -407,3 +407,27 @@ def picks(made: Ranked) -> Iterator[Row]:
         yield made.points("pick_gain", row_means(np.where(mine, people, np.nan)) - middle)
         best = np.where(np.isfinite(people), people, -np.inf).max(axis=1)
         yield made.points("pick_most", np.where(np.isfinite(middle), best - middle, np.nan))
+        yield better_of_two(made, own, people)
+
+
+def better_of_two(made: Ranked, own: Floats, people: Floats) -> Row:
+    """Return how often the judge scores the answer higher that people rate higher.
+
+    Of all two answers to a prompt that people rate differently; equal mean scores count half. Each
+    prompt counts by its pairs. Guessing gives a half. ``own``, ``people``: (prompts, candidates).
+    """
+    hits = np.zeros(len(own))
+    pairs = np.zeros(len(own))
+    rounded = np.round(own, SAME)
+    for i, j in combinations(range(own.shape[1]), 2):
+        better = np.sign(people[:, i] - people[:, j])
+        judged = np.sign(rounded[:, i] - rounded[:, j])
+        known = np.isfinite(better) & np.isfinite(judged) & (better != 0)
+        agree = np.where(judged == better, 1.0, np.where(judged == 0, 0.5, 0.0))
+        hits += np.where(known, agree, 0.0)
+        pairs += known
+    unit, names = made.unit
+    sums = [sum_by(unit, part, len(names)) for part in (hits, pairs)]
+    rule = partial(Reach, 1.0, least=0.0, most=1.0)
+    estimate = ratio(sums[0], sums[1], names, rule, none="nothing_rated")
+    return made.row("better_of_two", estimate, pairs.sum())

@@ -201,6 +201,26 @@ def single_scores(arm: Arm, measures: tuple[str, str, str] = CHANGES) -> Iterato
         )
 
     yield from beside_noise(measures, apart, same, arm.texts, row, nothing)
+    yield result_change(arm)
+
+
+def result_change(arm: Arm) -> Row:
+    """Return the share of two calls of an answer, in different orders, that say something else.
+
+    One yardstick for all that can be asked: another score, or another winner. The judge's own noise
+    is part of it (Xu et al. v2, Figure 1).
+    """
+    kept = arm.rows
+    request = arm.repeat[kept].astype(np.int64) if arm.condition.packed else None
+    several = arm.positions + 1 if arm.condition.chooses else len(arm.scores)
+    apart = differences(
+        arm.item[kept], arm.order[kept], arm.score[kept], several, arm.items, request
+    )[0]
+    values = _by_text(arm, apart)
+    rule = partial(Reach, 1.0, least=0.0, most=1.0)
+    why = arm.lacking("no_two_orders")
+    estimate = mean_over(values, arm.text_unit, arm.unit_names, rule, none=why)
+    return Row("result_change", estimate, counts={"n": int(np.isfinite(values).sum())})
 
 
 def beside_noise(

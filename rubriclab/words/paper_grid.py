@@ -14,10 +14,11 @@ from rubriclab.core.topic import MEASURES, Findings, Measure, Row
 from rubriclab.model.judgment import level_text, variant_text
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import LabError, shorten
+from rubriclab.words.paper_names import matched
 from rubriclab.words.phrases import NBSP, ends, measure_of, number, p_value
 from rubriclab.words.subject import EQUIVALENT, MEASURE_OF, UNDECIDED
 
-OPEN, SMALL, VOID = "°", "≈", "†"
+OPEN, SMALL, VOID, NOT_SIGNIFICANT = "°", "≈", "†", "ⁿˢ"
 MARKS = {UNDECIDED: OPEN, EQUIVALENT: SMALL}
 MOST_ERROR, LEAST_STABILITY = 0.2, 0.8
 """Numbers of pairs are void where more replies name no winner, or repetitions agree less often (Shi
@@ -26,6 +27,7 @@ et al., Table 2).
 LEGEND = {
     OPEN: "the judge's verdict leaves it open, or its gate is closed",
     SMALL: "surely smaller than matters",
+    NOT_SIGNIFICANT: f"not significant by its own test (p ≥ {ALPHA:g})",
     VOID: f"void: more than {MOST_ERROR:.0%} of replies name no winner, or repetitions agree in "
     f"less than {LEAST_STABILITY:.0%}",
 }
@@ -92,8 +94,9 @@ def paper_grid(
     (“position_given_score:score=5,position=1”). ``across``: dataset, strategy, a factor that the
     run varies, or a part of what rows are about (target, task, position, variant and so on).
     ``by_strategy``: a line for each ordering strategy; else each judge's condition with the most
-    orders. ``papers``: what papers printed of the run's design; those of the first measure and the
-    same columns get lines of their own, below the judge of the same name. Means are unweighted and
+    orders. ``papers``: what papers printed of the run's design; those of the same measure and
+    columns get lines of their own, below the judge that ``matched`` finds for the paper's, and the
+    legend says which was matched. Means are unweighted and
     only where every number is there. Raises LabError where nothing can be shown, naming what can.
     """
     asked = [measures] if isinstance(measures, str) else list(measures)
@@ -101,6 +104,8 @@ def paper_grid(
     columns: list[str] = []
     titles: list[str] = []
     lines: dict[Key, list[Cell | None]] = {}
+    printed: dict[str, list[Cell | None]] = {}
+    same: list[PaperPart] = []
     for text in asked:
         rows = _rows(findings, text, across)
         titles.append(_title(text))
@@ -108,21 +113,26 @@ def paper_grid(
         for key in dict.fromkeys([*lines, *cells]):
             before = lines.get(key, [None] * len(columns))
             lines[key] = before + cells.get(key, [None] * len(mine))
+        own = [paper for paper in papers if (paper.measure, paper.across) == (text, across)]
+        same += own
+        of_papers = _printed(own, _form(_measure(text)), mine)
+        for judge in dict.fromkeys([*printed, *of_papers]):
+            before = printed.get(judge, [None] * len(columns))
+            printed[judge] = before + list(of_papers.get(judge, [None] * len(mine)))
         if len(asked) == 1:
             columns += mine
         elif len(mine) == 1:
             columns.append(titles[-1])
         else:
             columns += [f"{column} · {titles[-1]}" for column in mine]
-    same = [paper for paper in papers if (paper.measure, paper.across) == (asked[0], across)]
-    body = _with_means(lines, _printed(same, _form(_measure(asked[0])), columns))
+    body = _with_means(lines, {judge: tuple(cells) for judge, cells in printed.items()})
     heads = [0, *(k for k in range(1, len(FIELDS)) if len({key[k] for key in lines}) > 1)]
     return PaperGrid(
         title="; ".join(titles),
         heads=tuple(FIELDS[k] for k in heads),
         columns=tuple(columns),
         lines=tuple((tuple(key[k] for k in heads), cells) for key, cells in body),
-        legend=tuple(_legend(body, columns, same, asked)),
+        legend=tuple(_legend(body, columns, same, asked, _matches(lines, printed))),
     )
 
 
@@ -160,15 +170,33 @@ def _title(text: str) -> str:
 
 
 def _printed(papers: Sequence[PaperPart], form: str, columns: Sequence[str]) -> dict[str, Cells]:
-    """Return the cells of what papers printed, by judge."""
+    """Return the cells of what papers printed, by the paper's name of a judge."""
     printed: dict[str, Cells] = {}
     for paper in papers:
         for judge, by_column in paper.numbers.items():
-            printed[judge] = tuple(
-                Cell(number(by_column[x], form), by_column[x]) if x in by_column else None
-                for x in columns
-            )
+            cells: list[Cell | None] = []
+            for column in columns:
+                value = by_column.get(matched(column, by_column), math.nan)
+                known = math.isfinite(value)
+                cells.append(Cell(number(value, form), value) if known else None)
+            printed[judge] = tuple(cells)
     return printed
+
+
+def _matches(lines: Iterable[Key], printed: Mapping[str, object]) -> list[str]:
+    """Say which judges were found in the paper by another name, and which were not found."""
+    if not printed:
+        return []
+    judges = dict.fromkeys(key[0] for key in lines)
+    found = {judge: matched(judge, printed) for judge in judges}
+    renamed = [f"{own} = {paper}" for own, paper in found.items() if paper and paper != own]
+    missed = [own for own, paper in found.items() if not paper]
+    said = []
+    if renamed:
+        said.append(f"Matched with the paper's names: {'; '.join(renamed)}.")
+    if missed:
+        said.append(f"Not matched with a name in the paper: {'; '.join(missed)}.")
+    return said
 
 
 def _legend(
@@ -176,12 +204,14 @@ def _legend(
     columns: Sequence[str],
     papers: Sequence[PaperPart],
     asked: Sequence[str],
+    matches: Sequence[str],
 ) -> list[str]:
     """Return what the marks of a grid mean, and where its numbers are from."""
     cells = [cell for _, line in body for cell in line if cell is not None]
-    used = {mark for cell in cells for mark in cell.marks}
+    used = "".join(cell.marks for cell in cells)
     legend = [f"{mark} {words}." for mark, words in LEGEND.items() if mark in used]
-    legend += [f"{PAPER}: {paper.table}. {paper.note}".strip() for paper in papers]
+    legend += dict.fromkeys(f"{PAPER}: {paper.table}. {paper.note}".strip() for paper in papers)
+    legend += matches
     if any(" to " in cell.text for cell in cells):
         legend.append("In brackets: 95% CI, unless another level stands there.")
     legend += dict.fromkeys(_measure(text).sign for text in asked if _measure(text).sign)
@@ -380,7 +410,10 @@ class _Sorter:
         return "" if gate is not None and gate.p <= ALPHA else UNDECIDED
 
     def _marks(self, row: Row) -> str:
+        """Return the marks of a row. A test's statistic is marked by its own p, as papers do."""
         marks = MARKS.get(self._word(row), "")
+        if row.why == "statistic" and math.isfinite(row.p):
+            marks = NOT_SIGNIFICANT if row.p >= ALPHA else ""
         error, stability = (self.limits.get((row.condition, name), math.nan) for name in LIMITS)
         if row.measure not in LIMITS and (error > MOST_ERROR or stability < LEAST_STABILITY):
             marks += VOID
@@ -450,8 +483,9 @@ def _with_means(lines: Mapping[Key, list[Cell | None]], printed: Mapping[str, Ce
     for key, cells in lines.items():
         body.append((key, tuple(cells)))
         kinds.setdefault(key[1:], []).append(cells)
-        if key[0] in left:
-            body.append(((f"{key[0]} {PAPER}", *key[1:]), left.pop(key[0])))
+        paper = matched(key[0], left)
+        if paper:
+            body.append(((f"{paper} {PAPER}", *key[1:]), left.pop(paper)))
     first_kind, *_ = kinds
     body += [((f"{judge} {PAPER}", *first_kind), cells) for judge, cells in left.items()]
     for kind, several in kinds.items():

@@ -15,7 +15,7 @@ from rubriclab.exports.paper_table import paper_table
 from rubriclab.model.judgment import Condition
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import LabError
-from rubriclab.words.paper_grid import OPEN, SMALL, VOID, axes_of, numbers_of
+from rubriclab.words.paper_grid import NOT_SIGNIFICANT, OPEN, SMALL, VOID, axes_of, numbers_of
 from tests.words import made
 
 
@@ -118,8 +118,8 @@ def test_criteria_as_columns_have_mean_largest_and_how_many_tests_reject() -> No
     ]
     table = paper_table(rows_only(one, tests), "friedman", across="target")
     assert [cell.text for cell in table.lines[0][1] if cell] == [
-        f"9.00{OPEN} p\u00a0=\u00a00.010",
-        f"9.00{OPEN} p\u00a0=\u00a00.30",
+        "9.00 p\u00a0=\u00a00.010",
+        f"9.00{NOT_SIGNIFICANT} p\u00a0=\u00a00.30",
         "1 of 2",
     ]
 

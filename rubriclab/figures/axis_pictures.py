@@ -1,0 +1,166 @@
+"""Make the pictures of several ways to ask, and of both axes of one judge.
+
+Like all pictures they show rows as they were made: nothing is estimated here.
+"""
+
+import math
+from dataclasses import replace
+
+from rubriclab.core.topic import Findings, Row
+from rubriclab.figures.judge_pictures import extremes, panel_of_strips
+from rubriclab.figures.marks import Picture, Point, Series
+from rubriclab.figures.pictures import Shown
+from rubriclab.model.judgment import Reorder
+from rubriclab.model.text import count
+from rubriclab.words.phrases import ci, number
+from rubriclab.words.several import badge, one_a_judge, positions_text, short, simulated_note
+from rubriclab.words.subject import EFFECT, EQUIVALENT, Subject
+
+WAYS: dict[Reorder, str] = {
+    "bare": "One answer, a bare scale",
+    "options": "One answer, score options",
+    "criteria": "One answer, all criteria",
+    "responses": "Several answers in one call",
+    "pairs": "Two answers",
+    "lists": "Several answers, the best",
+}
+"""What each way to ask is called, in the papers' order."""
+
+
+def ways_asked(findings: Findings, dataset: str) -> list[Reorder]:
+    """Return the ways in which the judges of a data set were asked."""
+    asked = {about.reorder for about in findings.conditions if about.dataset == dataset}
+    return [way for way in WAYS if way in asked]
+
+
+def ways_beside(findings: Findings, dataset: str) -> Shown:
+    """Draw for each way to ask how often another order gives another result, and how well it
+    agrees with people.
+
+    Xu et al. v2, Figure 1.
+    """
+    title = "**Which way to ask suffers least from order, and agrees most with people?**"
+    ways = ways_asked(findings, dataset)
+    changes: dict[tuple[str, str], Row] = {}
+    people: dict[tuple[str, str], Row] = {}
+    better: dict[tuple[str, str], Row] = {}
+    for way in ways:
+        for subject in one_a_judge(findings, way, dataset):
+            key = (WAYS[way], subject.judge)
+            for measures, into in (
+                (("result_change", "choice_change"), changes),
+                (("pearson",), people),
+                (("better_of_two", "accuracy"), better),
+            ):
+                row = _first_whole(findings, measures, subject.condition)
+                if row is not None and not (way == "lists" and into is better):
+                    into[key] = row
+    panels = []
+    said = []
+    for rows, name, below, target in (
+        (changes, "Another order, another result", "two calls that differ in their order", 0.0),
+        (people, "Agreement with people", "Pearson's r", math.nan),
+        (better, "Picks the better of two", "as people do; guessing gives 50%", 0.5),
+    ):
+        panel = panel_of_strips(findings, rows, title=name, subtitle=below, target=target)
+        if panel is not None:
+            panels.append(panel)
+            named = [(f"{way}, {judge}", row) for (way, judge), row in rows.items()]
+            said.append(f"{name}: {extremes(named)}.")
+    if not panels:
+        return Shown(title, None, "")
+    note = f"Lines: {ci()} over independent units. Left: the judge's own noise is part of it."
+    if "bare" in ways:
+        note += " A bare scale lists nothing, so no order can change."
+    if {"pairs", "lists"} & set(ways):
+        note += " Who chooses gives no score, so there is no r."
+    if "lists" in ways:
+        note += " A list's winner is one of several, so it is not a choice of two."
+    levels = tuple(WAYS[way] for way in ways)
+    picture = Picture("strips", (), " ".join(said), levels=levels, panels=tuple(panels))
+    return Shown(title, picture, note + simulated_note(findings))
+
+
+def _first_whole(findings: Findings, measures: tuple[str, ...], condition: int) -> Row | None:
+    """Return the first of these measures that has a number about the whole condition."""
+    for measure in measures:
+        for row in findings.select(measure, condition=condition):
+            if not row.of and math.isfinite(row.value):
+                return row
+    return None
+
+
+# ---------------------------------------------------------------- both axes
+def both_axes(findings: Findings, dataset: str) -> Shown:
+    """Draw how far criteria move against how far options lean: a mark a judge.
+
+    Xu et al. v2, section 5.5: a judge that is cured on one axis may be biased on the other.
+    """
+    title = "**Cured on one axis, biased on the other?** · a mark a judge"
+    options = {subject.judge: subject for subject in one_a_judge(findings, "options", dataset)}
+    criteria = {subject.judge: subject for subject in one_a_judge(findings, "criteria", dataset)}
+    points = []
+    for judge in options:
+        if judge in criteria:
+            point = _axes_point(options[judge], criteria[judge], dataset)
+            if point is not None:
+                points.append(point)
+    if not points:
+        return Shown(title, None, "")
+    sentences = [
+        _axes_sentence(options[point.of["judge"]], criteria[point.of["judge"]]) for point in points
+    ]
+    alt = f"Gap of criteria against lean of options for {count(len(points), 'judge')}: "
+    alt += " ".join(filter(None, sentences)) or "no judge is biased on one axis alone."
+    smallest = findings.smallest_mean(criteria[points[0].of["judge"]].condition)
+    picture = Picture(
+        "plane",
+        (Series("", tuple(points)),),
+        alt,
+        axes=("Options: lean of a position, share", "Criteria: mean gap of positions, points"),
+        levels=tuple(point.label for point in points),
+        smallest=smallest,
+        target=0.0,
+    )
+    note = " ".join(filter(None, sentences))
+    note += f" Both are the verdicts' own numbers, without noise. Lines: {ci()}. Green: a gap too "
+    note += "small to matter."
+    return Shown(title, picture, note.strip() + simulated_note(findings))
+
+
+def _axes_point(options: Subject, criteria: Subject, dataset: str) -> Point | None:
+    """Return the mark of a judge; None where a verdict has no number."""
+    across, up = options.positions, criteria.positions
+    if across is None or up is None:
+        return None
+    if not (math.isfinite(across.value) and math.isfinite(up.value)):
+        return None
+    hover = (
+        short(options.judge),
+        f"options: {badge(options, 'positions')}, {positions_text(options)}",
+        f"criteria: {badge(criteria, 'positions')}, {positions_text(criteria)}",
+    )
+    point = Point(
+        short(options.judge),
+        up.value,
+        number(up.value),
+        *up.interval,
+        hover=hover,
+        of={"judge": options.judge, "dataset": dataset},
+    )
+    low, high = across.interval
+    return replace(point, x=across.value, x_low=low, x_high=high)
+
+
+def _axes_sentence(options: Subject, criteria: Subject) -> str:
+    """Say that one axis is free of bias and the other is not; empty where that is not so."""
+    judge = short(options.judge)
+    if options.is_(EQUIVALENT, "positions") and criteria.is_(EFFECT, "positions"):
+        return (
+            f"{judge} favours no option by its place, but where a criterion is listed "
+            f"{positions_text(criteria).replace('moves criteria', 'moves its score')}."
+        )
+    if criteria.is_(EQUIVALENT, "positions") and options.is_(EFFECT, "positions"):
+        leans = positions_text(options)
+        return f"The place of a criterion does not matter to {judge}, but it {leans}."
+    return ""
