@@ -7,15 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from rubriclab.app import state
+from rubriclab.app import setup_vllm, state
 from rubriclab.app.draft import Draft, changed, draft
 from rubriclab.app.forms import SETUP, ask, field, form, listed, open_row, segments
 from rubriclab.app.frame import faults, safe, verbatim
 from rubriclab.judges.keys import read_key, require_consents
-from rubriclab.judges.probe import JudgeReport, decision_forms, find_servers, models_of, test_judge
+from rubriclab.judges.probe import JudgeReport, decision_forms, models_of, test_judge
 from rubriclab.judges.python import code_folder, with_code
-from rubriclab.judges.served import served
-from rubriclab.judges.vllm import VllmServer, why_not
 from rubriclab.judges.weights import CATALOGUE
 from rubriclab.model.judge import JudgeSettings, read_options
 from rubriclab.model.judge_kind import JudgeKind, all_kinds
@@ -389,89 +387,6 @@ def _offered(settings: JudgeSettings) -> Offered:
     return Offered(tuple(models), tuple(forms), why)
 
 
-def _vllm(judge: JudgeSettings) -> dict[str, Any]:
-    """Draw the form that finds or starts vLLM, and return the settings.
-
-    Raises LabError until there is a server, and where the lab is served to others.
-    """
-    if served():
-        cure = "Give the server's address under API or server."
-        raise LabError(
-            f"Finding or starting vLLM is for who sits at the machine: this lab is served to "
-            f"others. {cure}"
-        )
-    if st.button("Find running servers", icon=":material/search:", key="judge-find"):
-        with st.spinner("Looking for servers on this machine …"):
-            st.session_state["setup servers"] = find_servers()
-    if "vllm" in state.servers():
-        return _started(state.servers()["vllm"])
-    servers = st.session_state.get("setup servers")
-    if servers:
-        called = lambda server: f"{server.program} · {server.base_url}"  # noqa: E731
-        server = st.selectbox("Server", servers, format_func=called, key="judge-server")
-        model = st.selectbox("Model", list(server.models), key="judge-server-model")
-        return {"kind": server.kind, "model": model, "base_urls": (server.base_url,)}
-    if servers is not None:
-        st.caption("No server answers on this machine.")
-    elif judge.about.vllm and judge.base_urls:
-        st.caption(f"{safe(judge.model, 100)} at {safe(', '.join(judge.base_urls), 200)}.")
-        return {}
-    model = ask(
-        st.text_input,
-        "Model",
-        key="judge-vllm-model",
-        start="",
-        placeholder="Qwen/Qwen3-8B",
-        max_chars=300,
-    )
-    reason = why_not()
-    if st.button(
-        "Start vLLM",
-        icon=":material/play_arrow:",
-        disabled=bool(reason) or not model,
-        key="judge-start",
-    ):
-        with faults():
-            state.servers()["vllm"] = VllmServer(model)
-            st.rerun()
-    if reason:
-        st.caption(safe(reason))
-    raise LabError(
-        "First find a running server, or start one."
-        if reason
-        else "First start vLLM, or find a server."
-    )
-
-
-def _started(server: VllmServer) -> dict[str, Any]:
-    """Draw the server that this lab started, with “Stop”, and return the settings.
-
-    Raises LabError while the model loads.
-    """
-    _log(server)
-    if st.button("Stop", icon=":material/stop:", key="judge-stop"):
-        state.servers().pop("vllm").stop()
-        st.rerun()
-    if not server.ready:
-        raise LabError("vLLM is loading the model.")
-    return {"kind": "vllm", "model": server.model, "base_urls": (server.base_url,)}
-
-
-@st.fragment(run_every=1.0)
-def _log(server: VllmServer) -> None:
-    """Show every second whether the server is ready, and its last log lines until it is."""
-    before, now = st.session_state.get("setup vllm ready"), (server.ready, server.failed)
-    st.session_state["setup vllm ready"] = now
-    if before not in (None, now):
-        st.rerun()  # a fragment redraws only itself, but the form has to change too
-    if server.ready:
-        st.success(f"vLLM serves {safe(server.model, 80)}.", icon=":material/check:")
-        return
-    said = "vLLM ended before it was ready." if server.failed else "vLLM is loading."
-    st.caption(f"{said} Its last lines:")
-    verbatim("\n".join(server.log[-12:]) or "…", height=220)
-
-
 def _own(judge: JudgeSettings) -> dict[str, Any]:
     """Draw the form of a function in the lab's code folder, and return the settings.
 
@@ -546,7 +461,7 @@ def _first_value(schema: Mapping[str, Any]) -> Any:
 
 FORMS: Mapping[str, Callable[[JudgeSettings], dict[str, Any]]] = {
     "embedded": _embedded,
-    "vllm": _vllm,
+    "vllm": setup_vllm.draw,
     "api": _server,
     "python": _own,
     "simulated": _simulated,

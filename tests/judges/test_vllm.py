@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from rubriclab.judges import vllm
 from rubriclab.judges.probe import models_of
-from rubriclab.judges.vllm import VllmServer, why_not
+from rubriclab.judges.vllm import ServeFlags, VllmServer, command, why_not
 from rubriclab.model.text import LabError
 from tests.judges.kit import gone
 
@@ -108,8 +109,11 @@ def test_why_it_cannot_be_started_here(monkeypatch: pytest.MonkeyPatch, fake_vll
     assert "served to others" in why_not()
     monkeypatch.delenv("RUBRICLAB_SERVED")
     monkeypatch.setenv("PATH", str(fake_vllm / "empty"))
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(fake_vllm / "no such folder"))
     with pytest.raises(LabError, match="no vllm command"):
         VllmServer("some/model")
+    monkeypatch.setenv("RUBRICLAB_VLLM", "/no/such/vllm")
+    assert "RUBRICLAB_VLLM names “/no/such/vllm”, which is no command" in why_not()
 
 
 @pytest.mark.usefixtures("fake_vllm")
@@ -117,3 +121,92 @@ def test_why_it_cannot_be_started_here(monkeypatch: pytest.MonkeyPatch, fake_vll
 def test_what_is_no_model(model: str) -> None:
     with pytest.raises(LabError, match="is not a model"):
         VllmServer(model)
+
+
+@pytest.mark.papers(9)
+def test_the_command_beside_the_labs_python_is_found_without_the_path(
+    monkeypatch: pytest.MonkeyPatch, fake_vllm: Path
+) -> None:
+    """README starts the lab without activating its environment."""
+    monkeypatch.setenv("PATH", str(fake_vllm / "empty"))
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(fake_vllm))
+    assert command() == str(fake_vllm / "vllm")
+    assert why_not() == ""
+    named = fake_vllm / "other-vllm"
+    named.write_text("#!/bin/sh\n")
+    named.chmod(0o755)
+    monkeypatch.setenv("RUBRICLAB_VLLM", str(named))
+    assert command() == str(named)
+
+
+@pytest.mark.parametrize("card", [False, True])
+def test_the_way_to_vllm_depends_on_the_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, card: bool
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(vllm, "has_graphics_card", lambda: card)
+    assert ("pip install -e '.[vllm]'" in why_not()) == card
+    assert ("the lab's small model" in why_not()) != card
+    assert str(tmp_path) in why_not()
+
+
+DEATHS = {
+    "OSError: Qwen/Q is not a local folder and is not a valid model identifier": "could not find",
+    "huggingface_hub.errors.GatedRepoError: 401 Client Error": "is gated",
+    "vllm: error: unrecognized arguments: --no-such-flag": "does not know --no-such-flag",
+    "vllm serve: error: argument --dtype: invalid choice: 'x'": "the value of --dtype",
+    "ValueError: No available memory for the cache blocks.": "memory is too small",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried": "memory is too small",
+    "OSError: [Errno 28] No space left on device": "The disk is full",
+    "RuntimeError: Failed to infer device type": "found no graphics card",
+    "ValueError: Model architectures ['X'] are not supported for now": "the kind of model",
+    "OSError: [Errno 98] Address already in use": "took the port",
+    "KeyError: something new": "ended before it was ready: KeyError: something new",
+}
+
+
+@pytest.mark.usefixtures("fake_vllm")
+@pytest.mark.parametrize("line", DEATHS)
+def test_the_cause_of_an_end_is_told_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setenv("FAKE_VLLM", "--fail")
+    server = VllmServer("some/model")
+    assert until(lambda: server.failed)
+    server.log_file.write_text(f"INFO loading\n{line}\nINFO the end\n")
+    assert DEATHS[line] in server.reason()
+    assert "abcdefghijkl" not in server.reason()
+
+
+@pytest.mark.usefixtures("fake_vllm")
+def test_what_is_started_is_shown_and_a_loading_one_stops_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vllm, "has_graphics_card", lambda: False)
+    monkeypatch.setenv("FAKE_VLLM", "--ignore-term --ready-after 100")
+    flags = ServeFlags(context_length="2048", more='--served-model-name "my judge"')
+    server = VllmServer("some/model", flags)
+    for part in ("--max-model-len 2048", "--dtype float32", "--enforce-eager", "'my judge'"):
+        assert part in server.command_line
+    child = grandchild(lambda: server.log)
+    begun = time.monotonic()
+    server.stop_in_background()
+    assert server.stopping
+    assert until(lambda: server.failed)
+    assert time.monotonic() - begun < vllm.GRACE_SECONDS - 10
+    assert gone(child)
+
+
+def test_flags_become_arguments_and_others_are_refused() -> None:
+    assert ServeFlags(context_length="").arguments() == ()
+    flags = ServeFlags(
+        "auto", memory=0.8, cards=2, quantization="fp8", reasoning_parser="qwen3", more="--seed 1"
+    )
+    assert " ".join(flags.arguments()) == (
+        "--max-model-len auto --gpu-memory-utilization 0.8 --tensor-parallel-size 2 "
+        "--quantization fp8 --reasoning-parser qwen3 --seed 1"
+    )
+    for more in ("seed 1", "--host 0.0.0.0", "--port=80", "--api-key x", "--seed 'x"):
+        with pytest.raises(LabError, match=r"arguments|set by the lab"):
+            ServeFlags(more=more).arguments()
