@@ -88,7 +88,7 @@ for command in json.loads(sys.argv[1]):
     assert code == 0, (command, code)
     said.append(out.getvalue())
 points = {("", k): Point(str(k), k / 2, "") for k in range(3)}
-drawn = KINDS["strips"](picture("strips", points, "Shares", axes=("", "")), LIGHT).data[0]
+drawn = KINDS["ticks"](picture("ticks", points, "Shares", axes=("", "")), LIGHT).data[0]
 said.append(json.dumps([drawn.mode, *drawn.y]))
 print(json.dumps(said))
 """

@@ -20,7 +20,7 @@ def draw(several: Several) -> None:
             findings,
             dataset,
             ("judges_agree", "judges_agree_no_ties"),
-            ("% of calls answered alike", "the same without ties"),
+            ("% of calls with the same answer", "the same without ties"),
         )
         show(several, shown, "agreement")
     if findings.select("exact", side="judges"):

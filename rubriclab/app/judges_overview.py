@@ -21,6 +21,7 @@ from rubriclab.words.several import (
     reorders_of,
     single_text,
     whole_row,
+    whom,
 )
 from rubriclab.words.subject import CHOICES, Subject
 
@@ -88,7 +89,7 @@ def _table(several: Several, reorder: str, subjects: list[Subject]) -> None:
             y_min=0.0, y_max=max((max(s.shares, default=0.0) for s in subjects), default=1.0)
         )
     }
-    for name in ("V", "r with people", "Gap"):
+    for name in ("V", f"r with {whom(findings)}", "Gap"):
         config[name] = st.column_config.NumberColumn(format="%.3f" if name == "V" else "%.2f")
     for name in ("PC", "Error", "RS", "Accuracy"):
         config[name] = st.column_config.NumberColumn(format="percent")
@@ -119,7 +120,7 @@ def _judge(findings: Findings, subject: Subject) -> str:
 
 def _numbers(findings: Findings, subject: Subject) -> dict[str, float]:
     """Return the numbers of a judge by column: of scores V and r, of choices PC, PF and others."""
-    wanted = {"V": "cramers_v", "r with people": "pearson"}
+    wanted = {"V": "cramers_v", f"r with {whom(findings)}": "pearson"}
     if subject.reorder in CHOICES:
         wanted = {
             "PC": "pc",

@@ -8,8 +8,8 @@ from rubriclab.words.phrases import ci
 
 FACTOR = "reference"
 CURVES = {
-    "spearman": "Spearman's rho with people",
-    "pearson": "Pearson's r with people",
+    "spearman": "Spearman's rho",
+    "pearson": "Pearson's r",
     "variant_shift": "Change of the mean score",
 }
 

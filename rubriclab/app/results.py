@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rubriclab.api import Run as Kept
     from rubriclab.store.read import RunInfo
 
-VIEW = ("tab", "view", "smallest", "share", "unit", "margin", "protocol")
+VIEW = ("tab", "view", "baseline", "smallest", "share", "unit", "margin", "protocol")
 """What else a link to a view names. None of it holds for another run."""
 NO_PEOPLE = "No human scores yet. Add some to see how well the judge agrees with people."
 DRAWN_ABOVE = ("position_share", "position_given_score", "position_shift", "first_minus_last")
@@ -190,7 +190,7 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choose_run(info, "results")
         conditions = state.kept(info.id).table.conditions
-        judge = choice("Judge", [asked.judge for asked in conditions], "judge")
+        judge = _judge([asked.judge for asked in conditions])
         datasets = [asked.dataset for asked in conditions if asked.judge == judge]
         dataset = choice("Data set", datasets, "dataset")
         named = settings(conditions, judge, dataset)
@@ -216,6 +216,22 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
                 "strategies together."
             )
     return Chosen(info, findings, subject, codes, codes[picked]), menu
+
+
+def _judge(judges: Sequence[str]) -> str:
+    """Ask for a judge. The first choice is all of them, which opens the tab Judges.
+
+    That tab is about every judge whoever is chosen, so the answer above it stays that of one.
+    """
+    judges = list(dict.fromkeys(judges))
+    if len(judges) < 2:
+        return judges[0]
+    every = f"All {len(judges)} judges"
+    chosen = choice("Judge", [*judges, every], "judge")
+    if chosen != every:
+        return chosen
+    st.session_state["tab"] = "Judges"
+    return judges[0]
 
 
 def _ways_to_human_scores(info: RunInfo) -> None:
@@ -301,8 +317,30 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
         smallest["mean"] = own.smallest.mean
     if math.isclose(share, 100 * own.smallest.share):
         smallest["single"] = own.smallest.single
-    changes = {"unit": _unit(run, own.unit), "smallest": smallest}
+    changes = {
+        "unit": _unit(run, own.unit),
+        "smallest": smallest,
+        "baseline": _baseline(run, own.baseline),
+    }
     return ReadingPart.model_validate(own.model_dump() | changes)
+
+
+def _baseline(run: Kept, own: str) -> str:
+    """Ask which judge of pairs or lists the others are compared with."""
+    judges = list(dict.fromkeys(asked.judge for asked in run.table.conditions if asked.chooses))
+    if len(judges) < 2:
+        return own
+    start = judges.index(own) if own in judges else 0
+    chosen = st.selectbox(
+        "Baseline judge",
+        judges,
+        index=start,
+        format_func=plain_name,
+        key="baseline",
+        bind="query-params",
+        help="For the view Baseline: every judge is compared with this one.",
+    )
+    return own if chosen == judges[0] and own not in judges else str(chosen)
 
 
 def _unit(run: Kept, own: str) -> str:

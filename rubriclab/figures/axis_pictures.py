@@ -13,7 +13,7 @@ from rubriclab.figures.pictures import Shown
 from rubriclab.model.judgment import Reorder
 from rubriclab.model.text import count
 from rubriclab.words.phrases import ci, number
-from rubriclab.words.several import badge, one_a_judge, positions_text, short, simulated_note
+from rubriclab.words.several import badge, one_a_judge, positions_text, short, simulated_note, whom
 from rubriclab.words.subject import EFFECT, EQUIVALENT, Subject
 
 WAYS: dict[Reorder, str] = {
@@ -39,17 +39,18 @@ def ways_beside(findings: Findings, dataset: str) -> Shown:
 
     Xu et al. v2, Figure 1.
     """
-    title = "**Which way to ask suffers least from order, and agrees most with people?**"
+    people = whom(findings)
+    title = f"**Which way to ask suffers least from order, and agrees most with {people}?**"
     ways = ways_asked(findings, dataset)
     changes: dict[tuple[str, str], Row] = {}
-    people: dict[tuple[str, str], Row] = {}
+    close: dict[tuple[str, str], Row] = {}
     better: dict[tuple[str, str], Row] = {}
     for way in ways:
         for subject in one_a_judge(findings, way, dataset):
             key = (WAYS[way], subject.judge)
             for measures, into in (
                 (("result_change", "choice_change"), changes),
-                (("pearson",), people),
+                (("pearson",), close),
                 (("better_of_two", "accuracy"), better),
             ):
                 row = _first_whole(findings, measures, subject.condition)
@@ -59,8 +60,8 @@ def ways_beside(findings: Findings, dataset: str) -> Shown:
     said = []
     for rows, name, below, target in (
         (changes, "Another order, another result", "two calls that differ in their order", 0.0),
-        (people, "Agreement with people", "Pearson's r", math.nan),
-        (better, "Picks the better of two", "as people do; guessing gives 50%", 0.5),
+        (close, f"Agreement with {people}", "Pearson's r", math.nan),
+        (better, "Picks the better of two", f"as {people} do; guessing gives 50%", 0.5),
     ):
         panel = panel_of_strips(findings, rows, title=name, subtitle=below, target=target)
         if panel is not None:

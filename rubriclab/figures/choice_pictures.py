@@ -319,11 +319,11 @@ def agreement_matrix(
         min(upper.items(), key=lambda pair: pair[1].value),
     )
     said = (
-        f"Most alike: {short(alike[0])} and {short(alike[1])} "
+        f"Most similar: {short(alike[0])} and {short(alike[1])} "
         f"({number(highest.value, highest.about.form)}). Least: {short(apart[0])} and "
         f"{short(apart[1])} ({number(lowest.value, lowest.about.form)})."
     )
-    note = f"Above the diagonal: {names[0]}. Below: {names[1]}. {said} Bluer: more alike."
+    note = f"Above the diagonal: {names[0]}. Below: {names[1]}. {said} Bluer: more similar."
     levels = tuple(short(judge, 24) for judge in judges)
     picture = Picture("matrix", tuple(series), f"Matrix of judge by judge. {said}", levels=levels)
     return Shown(title, picture, note + simulated_note(findings))

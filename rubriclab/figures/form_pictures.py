@@ -12,7 +12,7 @@ from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown, mark
 from rubriclab.model.judgment import variant_text
 from rubriclab.words.phrases import MINUS, ci, inside, number
-from rubriclab.words.several import short, simulated_note
+from rubriclab.words.several import short, simulated_note, whom
 
 DEFAULT, PEOPLE = "default", "people"
 NONE = "none"
@@ -53,12 +53,12 @@ def agreement_by_form(findings: Findings, dataset: str) -> Shown:
 
     Li et al., Table 3.
     """
-    title = "**Does the form of the rubric change agreement with people?**"
+    title = f"**Does the form of the rubric change agreement with {whom(findings)}?**"
     panels = []
     said = ""
     for measure, name in (("spearman", "Spearman's rho"), ("pearson", "Pearson's r")):
         rows = _by_form(findings, measure, dataset)
-        panel = panel_of_strips(findings, rows, title=name, axis="with people")
+        panel = panel_of_strips(findings, rows, title=name, axis=f"with {whom(findings)}")
         if panel is not None:
             panels.append(panel)
             named = [(f"{judge}, {form}", row) for (form, judge), row in rows.items()]
@@ -128,7 +128,8 @@ def scores_of_forms(findings: Findings, dataset: str) -> Shown:
         for level in levels:
             if level in own:
                 points.append(_score_cell(own[level], level, judge, form, dataset, most))
-        series.append(Series(short(form), tuple(points), group=short(judge) or "People"))
+        name = short(form) if judge else whom(findings)
+        series.append(Series(name, tuple(points), group=short(judge) or "For comparison"))
     said = "; ".join(_shift_words(findings, dataset)) or "no form surely changes the mean score"
     note = (
         f"{said[:1].upper()}{said[1:]}. Darker: more calls. “{NONE}”: no score could be parsed "

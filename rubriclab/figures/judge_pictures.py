@@ -20,6 +20,7 @@ from rubriclab.words.several import (
     positions_text,
     short,
     simulated_note,
+    whom,
 )
 from rubriclab.words.subject import Subject
 
@@ -327,7 +328,7 @@ def balancing_helps(findings: Findings, dataset: str) -> Shown:
         "plane",
         (Series("", tuple(points)),),
         alt,
-        axes=("Cramér's V, without noise", "r with people, balanced − fixed"),
+        axes=("Cramér's V, without noise", f"r with {whom(findings)}, balanced − fixed"),
         levels=tuple(point.label for point in points),
         smallest=smallest,
         target=0.0,
@@ -356,7 +357,7 @@ def balanced_against_fixed(findings: Findings, reorder: str, dataset: str) -> Sh
 
     Xu et al. v2, Figure 8, Tables 3 and 6.
     """
-    title = "**Does balancing the orders bring judges closer to people?**"
+    title = f"**Does balancing the orders bring judges closer to {whom(findings)}?**"
     first: dict[tuple[str, str], Row] = {}
     apart: dict[tuple[str, str], Row] = {}
     for code, about in enumerate(findings.conditions):
@@ -370,7 +371,7 @@ def balanced_against_fixed(findings: Findings, reorder: str, dataset: str) -> Sh
             named_pair = f"{about.strategy} − {other.strategy}"
             if "target" not in row.of and math.isfinite(row.value):
                 apart.setdefault((about.judge, named_pair), row)
-    left = panel_of_strips(findings, first, title="r with people", axis="Pearson's r")
+    left = panel_of_strips(findings, first, title=f"r with {whom(findings)}", axis="Pearson's r")
     if left is None:
         return Shown(title, None, "")
     panels = [left]
@@ -387,19 +388,19 @@ def balanced_against_fixed(findings: Findings, reorder: str, dataset: str) -> Sh
         panels.append(right)
     judges = list(dict.fromkeys(judge for judge, _ in first))
     every = [(f"{judge}, {what}", row) for (judge, what), row in first.items()]
-    alt = f"Pearson's r with people: {extremes(every)}."
+    alt = f"Pearson's r with {whom(findings)}: {extremes(every)}."
     if apart:
         every = [(f"{judge}, {what}", row) for (judge, what), row in apart.items()]
         alt += f" Differences: {extremes(every)}."
-    note = f"Lines: {ci()}, each judge on its own. {counted_differences(apart)} Green: too small "
-    note += "to matter."
+    counted = counted_differences(apart, whom(findings))
+    note = f"Lines: {ci()}, each judge on its own. {counted} Green: too small to matter."
     picture = Picture(
         "strips", (), alt, levels=tuple(short(judge) for judge in judges), panels=tuple(panels)
     )
     return Shown(title, picture, note + simulated_note(findings))
 
 
-def counted_differences(apart: dict[tuple[str, str], Row]) -> str:
+def counted_differences(apart: dict[tuple[str, str], Row], people: str = "people") -> str:
     """Say for how many judges each paired difference surely is above or below 0."""
     sentences = []
     for what in dict.fromkeys(what for _, what in apart):
@@ -408,7 +409,7 @@ def counted_differences(apart: dict[tuple[str, str], Row]) -> str:
         down = sum(row.interval[1] < 0 for row in rows)
         first, _, second = what.partition(" − ")
         sentences.append(
-            f"{first.capitalize()} is surely closer to people than {second} for {up} of "
+            f"{first.capitalize()} is surely closer to {people} than {second} for {up} of "
             f"{count(len(rows), 'judge')}, and surely further for {down}."
         )
     return " ".join(sentences)
@@ -428,7 +429,9 @@ def orders_enough(findings: Findings, reorder: str, dataset: str, judge: str = "
 
     Xu et al. v2, Figure 9. ``judge``: only this one; else a panel a judge.
     """
-    title = "**How many orders are enough?** · r with people of the mean of several orders"
+    title = (
+        f"**How many orders are enough?** · r with {whom(findings)} of the mean of several orders"
+    )
     panels = []
     for name in dict.fromkeys(about.judge for about in findings.conditions):
         if judge in ("", name):
@@ -442,8 +445,8 @@ def orders_enough(findings: Findings, reorder: str, dataset: str, judge: str = "
     least = min(ends_of, key=lambda pair: pair[1].value)
     most = max(ends_of, key=lambda pair: pair[1].value)
     alt = (
-        f"r with people against the number of orders: with all of them from {least[1].text} "
-        f"({least[0]}) to {most[1].text} ({most[0]})."
+        f"r with {whom(findings)} against the number of orders: with all of them from "
+        f"{least[1].text} ({least[0]}) to {most[1].text} ({most[0]})."
     )
     note = (
         "Band: the 2.5 and 97.5 percentiles over subsets of the orders, which is not a confidence "

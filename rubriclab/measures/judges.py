@@ -31,7 +31,7 @@ MIN_JUDGES = 3
     charts=(Chart("bars", "disagreement", by="judges"),),
     per="run",
 )
-def judges(arms: Sequence[Arm], reading: ReadingPart) -> Iterator[Row]:
+def judges(arms: Sequence[Arm], reading: ReadingPart | None = None) -> Iterator[Row]:
     """Yield rows for each group of arms that differ only in their judge; the first is the base."""
     for group in grouped(arms, lambda about: (about.dataset, *but_judge(about))):
         if len({arm.condition.judge for arm in group}) > 1:
@@ -39,7 +39,7 @@ def judges(arms: Sequence[Arm], reading: ReadingPart) -> Iterator[Row]:
             yield from agreement(group, base, choices)
             yield from together(group, base, choices)
             yield from families(group)
-            yield from against_baseline(group, reading.baseline)
+            yield from against_baseline(group, reading.baseline if reading else "")
             yield from fairness_on_consistency(group)
 
 

@@ -18,6 +18,7 @@ from rubriclab.words.subject import (
     Subject,
     subjects_of_orders,
 )
+from rubriclab.words.with_people import intended_levels
 
 MOST_NAME = 40
 """Characters of a judge's name in a sentence."""
@@ -103,6 +104,18 @@ def simulated_note(findings: Findings) -> str:
     """Return a sentence, after a space, that names the simulated judges; empty where none is."""
     names = dict.fromkeys(about.judge for about in findings.conditions if about.simulated)
     return f" Simulated: {listed([short(name) for name in names])}." if names else ""
+
+
+def whom(findings: Findings) -> str:
+    """Return whose scores the judges are compared with: people's, or what an author aimed at."""
+    rated = [
+        code
+        for code, arm in enumerate(findings.judgments.arms)
+        if arm.run.items["ratings"].iloc[arm.item_code].map(bool).any()
+    ]
+    if rated and all(intended_levels(findings, code) for code in rated):
+        return "the intended levels"
+    return "people"
 
 
 def whole_row(findings: Findings, measure: str, condition: int) -> Row | None:

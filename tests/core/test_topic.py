@@ -42,6 +42,7 @@ OF = {"position": 1, "score": 3, "target": "tone", "order": "1 2", "before": "wi
         "judges",
         "item",
         "families",
+        "family",
         "against",
         "variant",
         "label",
