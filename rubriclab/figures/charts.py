@@ -11,7 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from rubriclab.core.topic import Findings
-from rubriclab.figures.marks import DARK, LIGHT, Palette, Picture, Point, Series, ink, shade
+from rubriclab.figures.marks import DARK, LIGHT, Palette, Picture, Point, Series, ink
 from rubriclab.figures.pictures import picture_of
 from rubriclab.model.text import LabError, printable, shorten
 from rubriclab.words.phrases import number
@@ -482,8 +482,8 @@ MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 """Several series differ in their marks too: colour never tells them apart alone."""
 MATRIX_ROW = 32
 """Height of a line of a matrix, in px: twenty judges fit on a screen."""
-HEADING = 0.9
-"""Room for the heading of a group of lines, in lines."""
+MOST_NUMBERED = 20
+"""Columns of a matrix whose cells have room for their numbers."""
 
 
 def multiples(picture: Picture, palette: Palette) -> go.Figure:
@@ -497,12 +497,16 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
     height = down * (each + 62) + 60
     figure = _grid(palette, height, down, across)
     drawn = _panel_of_cells if of_cells else _panel_of_lines
+    shapes: list[dict[str, Any]] = []
     for k, panel in enumerate(panels):
         where = {"row": k // across + 1, "col": k % across + 1}
-        drawn(figure, picture, panel, palette, where, first=k == 0)
-        _panel_title(figure, panel, palette, k)
+        number_of = "" if k == 0 else str(k + 1)
+        for shape in drawn(figure, picture, panel, palette, where, first=k == 0):
+            shapes.append({**shape, "xref": f"x{number_of} domain", "yref": f"y{number_of}"})
         if k + across < len(panels):  # another panel below it has the axis' title
             figure.update_xaxes(title_text="", **where)
+    titles = [_panel_title(panel, palette, k) for k, panel in enumerate(panels)]
+    figure.update_layout(shapes=shapes, annotations=titles)
     if of_cells:
         names = [line.name for line in panels[0].series]
         for k in range(len(panels)):
@@ -558,8 +562,8 @@ def _reach(panels: Sequence[Picture]) -> tuple[float, float]:
     return min(known) - pad, max(known) + pad
 
 
-def _panel_title(figure: go.Figure, panel: Picture, palette: Palette, k: int) -> None:
-    """Write a panel's title, and smaller below it its subtitle."""
+def _panel_title(panel: Picture, palette: Palette, k: int) -> dict[str, Any]:
+    """Return a panel's title, with its subtitle smaller below it, as an annotation."""
     number_of = "" if k == 0 else str(k + 1)
     text = f"<b>{escape(panel.title, 34)}</b>"
     if panel.subtitle:
@@ -567,19 +571,19 @@ def _panel_title(figure: go.Figure, panel: Picture, palette: Palette, k: int) ->
             f'<span style="color:{palette.muted};font-size:12px">{escape(panel.subtitle)}</span>'
         )
         text += f"<br>{small}"
-    figure.add_annotation(
-        text=text,
-        xref=f"x{number_of} domain",
-        yref=f"y{number_of} domain",
-        x=0,
-        y=1,
-        yshift=6,
-        xanchor="left",
-        yanchor="bottom",
-        align="left",
-        showarrow=False,
-        font={"size": 13},
-    )
+    return {
+        "text": text,
+        "xref": f"x{number_of} domain",
+        "yref": f"y{number_of} domain",
+        "x": 0,
+        "y": 1,
+        "yshift": 6,
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "align": "left",
+        "showarrow": False,
+        "font": {"size": 13},
+    }
 
 
 def _panel_of_lines(
@@ -590,8 +594,11 @@ def _panel_of_lines(
     where: dict[str, int],
     *,
     first: bool,
-) -> None:
-    """Draw the lines of a panel; a filled mark is decided, and a band is drawn as a band."""
+) -> list[dict[str, Any]]:
+    """Draw the lines of a panel; a filled mark is decided, and a band is drawn as a band.
+
+    Return its rules as shapes: added one by one they would take Plotly seconds.
+    """
     coordinates = panel.coordinates
     names = list(dict.fromkeys(line.name for every in picture.panels for line in every.series))
     for line in panel.series:
@@ -625,17 +632,7 @@ def _panel_of_lines(
             **_about(line.points),
             **where,
         )
-    if math.isfinite(panel.target):
-        if math.isfinite(panel.smallest):
-            figure.add_hrect(
-                y0=panel.target - panel.smallest,
-                y1=panel.target + panel.smallest,
-                fillcolor=palette.band,
-                line_width=0,
-                layer="below",
-                **where,
-            )
-        figure.add_hline(y=panel.target, line=_dotted(palette), **where)
+    shapes = _panel_rules(panel, palette)
     if not coordinates:  # marks at numbers, not at levels: the axis is one of shares
         figure.update_xaxes(
             title_text=escape(panel.axes[0]),
@@ -645,7 +642,7 @@ def _panel_of_lines(
             range=[-0.05, 1.05],
             **where,
         )
-        return
+        return shapes
     ends = list(coordinates.values())
     pad = 0.12 * ((max(ends) - min(ends)) or 1.0)
     every = max(1, -(-len(ends) // 6))
@@ -657,6 +654,29 @@ def _panel_of_lines(
         title_standoff=4,
         **where,
     )
+    return shapes
+
+
+def _panel_rules(panel: Picture, palette: Palette) -> list[dict[str, Any]]:
+    """Return the band of what is too small to matter and the line of no effect, across a panel."""
+    if not math.isfinite(panel.target):
+        return []
+    across = {"type": "rect", "xref": "x domain", "x0": 0, "x1": 1}
+    shapes: list[dict[str, Any]] = []
+    if math.isfinite(panel.smallest):
+        ends = {"y0": panel.target - panel.smallest, "y1": panel.target + panel.smallest}
+        shapes.append(
+            {
+                **across,
+                **ends,
+                "fillcolor": palette.band,
+                "line": {"width": 0},
+                "layer": "below",
+            }
+        )
+    line = {"y0": panel.target, "y1": panel.target, "line": _dotted(palette)}
+    shapes.append({**across, "type": "line", **line})
+    return shapes
 
 
 def _mode(line: Series) -> str:
@@ -701,23 +721,11 @@ def _panel_of_cells(
     where: dict[str, int],
     *,
     first: bool,
-) -> None:
-    """Draw the cells of a panel: coloured squares with their numbers."""
+) -> list[dict[str, Any]]:
+    """Draw the cells of a panel, with their numbers where there is room."""
     many = len(picture.panels) > 6 or len(panel.series) > 10
     coordinates = panel.coordinates
-    _squares(figure, panel, palette, where, [float(y) for y in range(len(panel.series))])
-    for y, line in enumerate(panel.series):
-        for point in line.points:
-            if many:
-                continue
-            figure.add_annotation(
-                text=f"<b>{escape(point.text)}</b>" if point.decided else escape(point.text),
-                x=coordinates[point.label],
-                y=y,
-                showarrow=False,
-                font={"size": 11, "color": ink(palette, panel.heat(point))},
-                **where,
-            )
+    _squares(figure, panel, palette, where, range(len(panel.series)), 0 if many else 11)
     figure.update_xaxes(
         tickvals=list(coordinates.values()),
         ticktext=[escape(level, 10) for level in coordinates],
@@ -728,6 +736,7 @@ def _panel_of_cells(
     )
     figure.update_yaxes(range=[len(panel.series) - 0.45, -0.55], **where)
     assert first or picture.panels
+    return []
 
 
 def _squares(
@@ -735,33 +744,51 @@ def _squares(
     picture: Picture,
     palette: Palette,
     where: dict[str, int],
-    ys: Sequence[float],
+    rows: Sequence[int],
+    size: int = 12,
 ) -> None:
-    """Draw a coloured rectangle for each cell, and over it what takes hover and clicks."""
+    """Draw cells as a heatmap, their numbers, and over them what takes hover and clicks.
+
+    ``rows``: the line of the heatmap of each series; lines between them stay empty. Two traces for
+    all cells: a shape and an annotation for each would take Plotly seconds. ``size``: of the
+    numbers, in px; 0 for none.
+    """
     coordinates = picture.coordinates
-    xs, heights, points = [], [], []
-    for y, line in zip(ys, picture.series, strict=True):
+    heat: list[list[float | None]] = [[None] * len(coordinates) for _ in range(max(rows) + 1)]
+    where_of = []
+    for y, line in zip(rows, picture.series, strict=True):
         for point in line.points:
-            x = coordinates[point.label]
-            figure.add_shape(
-                type="rect",
-                x0=x - 0.47,
-                x1=x + 0.47,
-                y0=y - 0.45,
-                y1=y + 0.45,
-                fillcolor=shade(palette, picture.heat(point)),
-                line_width=0,
-                layer="below",
-                **where,
-            )
-            xs.append(x)
-            heights.append(y)
-            points.append(point)
+            x = int(coordinates[point.label])
+            heat[y][x] = picture.heat(point)
+            where_of.append((x, y, point))
+    scale = [[0.0, palette.low], [0.5, palette.middle], [1.0, palette.high]]
+    figure.add_heatmap(
+        z=heat,
+        zmin=-1,
+        zmax=1,
+        colorscale=scale,
+        showscale=False,
+        xgap=4,
+        ygap=4,
+        hoverinfo="skip",
+        **where,
+    )
+    points = [point for _, _, point in where_of]
+    words = [escape(point.text) for point in points]
     hidden = {"marker": {"opacity": 0}}
     figure.add_scatter(
-        x=xs,
-        y=heights,
-        mode="markers",
+        x=[x for x, _, _ in where_of],
+        y=[y for _, y, _ in where_of],
+        mode="markers+text" if size else "markers",
+        text=[
+            f"<b>{word}</b>" if point.decided else word
+            for word, point in zip(words, points, strict=True)
+        ],
+        textfont={
+            "size": size or 12,
+            "color": [ink(palette, picture.heat(point)) for point in points],
+        },
+        textposition="middle center",
         selected=hidden,
         unselected=hidden,
         marker={"symbol": "square", "size": 26, "opacity": 0},
@@ -773,54 +800,33 @@ def _squares(
 
 def matrix(picture: Picture, palette: Palette) -> go.Figure:
     """Draw a table of coloured cells, its lines below the headings of their groups."""
-    ys, headings = [], []
-    y = 0.0
-    group = ""
-    for line in picture.series:
-        if line.group and line.group != group:
-            y += HEADING
-            headings.append((y - HEADING / 2 - 0.45, line.group))
-        group = line.group
-        ys.append(y)
-        y += 1.0
+    rows, headings = _rows_with_headings(picture)
     names = [line.name for line in picture.series]
-    height = 92 + round(MATRIX_ROW * y)
-    figure = _grid(palette, height, 1, 1)
-    figure.update_layout(
-        margin={"l": _margin(names, 190), "t": 66, "b": 12}, clickmode="event+select"
-    )
-    where = {"row": 1, "col": 1}
-    _squares(figure, picture, palette, where, ys)
+    lines = max(rows) + 1
     coordinates = picture.coordinates
-    small = len(coordinates) > 20
-    for at, line in zip(ys, picture.series, strict=True):
-        for point in line.points:
-            if small:
-                continue
-            text = escape(point.text)
-            _write(
-                figure,
-                text,
-                x=coordinates[point.label],
-                y=at,
-                font={
-                    "size": 12 if len(coordinates) <= 10 else 11,
-                    "color": ink(palette, picture.heat(point)),
-                    "weight": 700 if point.decided else 400,
-                },
-            )
-    for at, heading in headings:
-        figure.add_annotation(
-            text=f"<b>{escape(heading, 40)}</b>",
-            xref="paper",
-            x=0,
-            xanchor="right",
-            xshift=-8,
-            y=at,
-            showarrow=False,
-            font={"color": palette.muted, "size": 13},
-        )
     turned = len(coordinates) > 10 or max(map(len, coordinates)) > 14
+    top = 120 if turned else 66
+    figure = _grid(palette, top + 26 + MATRIX_ROW * lines, 1, 1)
+    figure.update_layout(
+        margin={"l": _margin(names, 190), "t": top, "b": 12}, clickmode="event+select"
+    )
+    size = 0 if len(coordinates) > MOST_NUMBERED else 12 if len(coordinates) <= 10 else 11
+    _squares(figure, picture, palette, {"row": 1, "col": 1}, rows, size)
+    figure.update_layout(
+        annotations=[
+            {
+                "text": f"<b>{escape(heading, 40)}</b>",
+                "xref": "paper",
+                "x": 0,
+                "xanchor": "right",
+                "xshift": -8,
+                "y": at,
+                "showarrow": False,
+                "font": {"color": palette.muted, "size": 13},
+            }
+            for at, heading in headings
+        ]
+    )
     figure.update_xaxes(
         side="top",
         tickvals=list(coordinates.values()),
@@ -828,14 +834,27 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
         range=[-0.55, len(coordinates) - 0.45],
         tickangle=-40 if turned else 0,
     )
-    if turned:
-        figure.update_layout(margin={"t": 120}, height=height + 54)
     return figure.update_yaxes(
-        tickvals=ys,
+        tickvals=rows,
         ticktext=[escape(name, 26) for name in names],
-        range=[y - 0.4, -0.55] if not headings else [y - 0.4, -0.7],
+        range=[lines - 0.4, -0.6],
         showgrid=False,
     )
+
+
+def _rows_with_headings(picture: Picture) -> tuple[list[int], list[tuple[int, str]]]:
+    """Return the line of each series, and (line, heading) of each group above its own."""
+    rows: list[int] = []
+    headings: list[tuple[int, str]] = []
+    at, group = 0, ""
+    for line in picture.series:
+        if line.group and line.group != group:
+            headings.append((at, line.group))
+            at += 1
+        group = line.group
+        rows.append(at)
+        at += 1
+    return rows, headings
 
 
 def plane(picture: Picture, palette: Palette) -> go.Figure:
@@ -924,7 +943,7 @@ def strips(picture: Picture, palette: Palette) -> go.Figure:
             )
         if math.isfinite(panel.smallest) or math.isfinite(panel.target):
             _rules(figure, panel, palette, "x", panel.target, **where)
-        _panel_title(figure, panel, palette, k)
+        figure.add_annotation(**_panel_title(panel, palette, k))
         shares = all(point.text.endswith("%") for point in panel.points) and panel.points
         figure.update_xaxes(
             showgrid=True,

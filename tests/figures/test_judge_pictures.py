@@ -1,0 +1,187 @@
+"""Check the pictures of several judges: their numbers are the rows', and they can be drawn."""
+
+import math
+import re
+from collections.abc import Callable
+
+import pytest
+
+from rubriclab.core.topic import Findings
+from rubriclab.exports.table import picture_frame
+from rubriclab.figures import choice_pictures as choices
+from rubriclab.figures import judge_pictures as scores
+from rubriclab.figures.axis_pictures import ways_beside
+from rubriclab.figures.charts import draw
+from rubriclab.figures.marks import DARK, LIGHT, Picture
+from rubriclab.figures.pictures import Shown
+from rubriclab.words.several import headline, is_biased, line, one_a_judge
+from tests.figures.several import chosen, criteria, scored
+
+AGREE = ("judges_agree", "judges_agree_no_ties")
+OF_SCORES: dict[str, Callable[[Findings], Shown]] = {
+    "positions": lambda found: scores.positions_by_dataset(found),
+    "positions by data set": lambda found: scores.positions_by_dataset(found, panel="dataset"),
+    "strength": lambda found: scores.strength_by_dataset(found),
+    "balancing": lambda found: scores.balancing_helps(found, "stories"),
+    "fixed": lambda found: scores.balanced_against_fixed(found, "options", "stories"),
+    "enough": lambda found: scores.orders_enough(found, "options", "stories"),
+    "agreement": lambda found: choices.agreement_matrix(
+        found, "stories", ("exact", "kappa_quadratic"), ("same", "kappa")
+    ),
+}
+OF_CHOICES: dict[str, Callable[[Findings], Shown]] = {
+    "tasks": lambda found: choices.by_task(found, "pairs"),
+    "leans": lambda found: choices.by_task(found, "pairs", fairness=True, sort="name"),
+    "fairness": lambda found: choices.fairness_plane(found, "pairs"),
+    "disagreement": lambda found: choices.disagreement_steps(found, "pairs"),
+    "agreement": lambda found: choices.agreement_matrix(found, "pairs", AGREE, ("a", "b")),
+    "gap": lambda found: choices.quality_gap(found, "pairs"),
+    "gap of preference": lambda found: choices.quality_gap(found, "pairs", "PF"),
+    "baseline": lambda found: choices.against_baseline(found, "pairs"),
+    "baseline of preference": lambda found: choices.against_baseline(found, "pairs", fairness=True),
+}
+
+
+def checked(picture: Picture) -> None:
+    """The picture can be drawn in both themes, and every number is in its table."""
+    for palette in (LIGHT, DARK):
+        assert draw(picture, palette).data
+    table = picture_frame(picture)
+    shown = [point.text for point in picture.points if math.isfinite(point.value)]
+    assert sorted(table["As written"].dropna().astype(str)) == sorted(
+        point.text for point in picture.points
+    )
+    assert shown
+    assert picture.alt
+    said = "\n".join([picture.alt, *(part for point in picture.points for part in point.hover)])
+    assert not re.search(r"condition \d", said)
+
+
+@pytest.mark.papers(14, 16, 23, 24, 53)
+@pytest.mark.parametrize(("judges", "datasets"), [(1, 4), (2, 1), (6, 1), (15, 1)])
+@pytest.mark.parametrize("name", OF_SCORES)
+def test_pictures_of_scores_are_drawn_for_few_and_many(
+    name: str, judges: int, datasets: int
+) -> None:
+    found = scored(judges, datasets, items=8)
+    shown = OF_SCORES[name](found)
+    assert shown.title.startswith("**")
+    if shown.picture is None:
+        assert judges == 1  # nothing to compare
+        return
+    checked(shown.picture)
+
+
+@pytest.mark.papers(49, 50, 51, 53, 54, 55, 57)
+@pytest.mark.parametrize("judges", [1, 2, 6, 15])
+@pytest.mark.parametrize("name", OF_CHOICES)
+def test_pictures_of_choices_are_drawn_for_few_and_many(name: str, judges: int) -> None:
+    shown = OF_CHOICES[name](chosen(judges))
+    if shown.picture is None:
+        assert judges == 1
+        return
+    checked(shown.picture)
+
+
+@pytest.mark.papers(33)
+@pytest.mark.parametrize("judges", [1, 2, 15])
+def test_criteria_of_all_judges_share_one_scale(judges: int) -> None:
+    found = criteria(judges)
+    dataset = found.conditions[0].dataset
+    picture = scores.criteria_of_judges(found, dataset).picture
+    assert picture is not None
+    checked(picture)
+    assert len({panel.span for panel in picture.panels}) == 1
+    rows = {
+        (found.conditions[row.condition].judge, row.of["target"], row.of["position"]): row.value
+        for row in found.select("position_shift")
+        if "target" in row.of
+    }
+    for panel in picture.panels:
+        for point in panel.points:
+            key = (panel.title, point.of["target"], point.of["position"])
+            assert point.value == rows[key]
+
+
+@pytest.mark.papers(14)
+def test_positions_are_the_rows_and_the_judge_that_leans_most_comes_first() -> None:
+    found = scored(3, 2, items=40)
+    picture = scores.positions_by_dataset(found).picture
+    assert picture is not None
+    assert [panel.title for panel in picture.panels] == ["o1-mini", "gpt-4o", "gpt-4"]
+    assert [series.name for series in picture.panels[0].series] == ["stories", "mails"]
+    subjects = one_a_judge(found, "options", "stories")
+    (first,) = [subject for subject in subjects if subject.judge == "o1-mini"]
+    rows = found.select("position_share", condition=first.condition)
+    drawn = picture.panels[0].series[0].points
+    assert [point.value for point in drawn] == [row.value for row in rows]
+    assert drawn[0].decided
+    assert drawn[0].of["judge"] == "o1-mini"
+    assert "o1-mini" in picture.alt
+
+
+def test_the_sentence_over_judges_counts_verdicts_and_says_that_each_is_alone() -> None:
+    subjects = one_a_judge(scored(3, 2, items=40), "options", "stories")
+    biased = sum(is_biased(subject) for subject in subjects)
+    assert biased >= 2
+    much = "all 3" if biased == 3 else "2 of 3"
+    assert headline(subjects) == f"The order of the options matters for {much} judges"
+    said = line(subjects)
+    assert "o1-mini leans most: it favours position 1" in said
+    assert "not corrected for the number of judges" in said
+
+
+@pytest.mark.papers(49, 54)
+def test_families_stand_together_with_the_best_first() -> None:
+    found = chosen(6)
+    picture = choices.by_task(found, "pairs").picture
+    assert picture is not None
+    groups = [series.group.partition(" · ")[0] for series in picture.series]
+    assert groups == ["GPT", "GPT", "GPT", "Claude", "Claude", "Gemini"]
+    whole = {found.conditions[row.condition].judge: row.value for row in found.select("pc")}
+    for series in picture.series:
+        assert series.points[0].value == whole[series.name]
+    (family,) = found.select("family_pc", family="gpt")
+    mean = sum(whole[name] for name in ("gpt-4", "gpt-4o", "o1-mini")) / 3
+    assert family.value == pytest.approx(mean)
+
+
+@pytest.mark.papers(55)
+def test_disagreement_rises_to_all_comparisons() -> None:
+    picture = choices.disagreement_steps(chosen(6), "pairs").picture
+    assert picture is not None
+    values = [point.value for point in picture.points]
+    assert values == sorted(values)
+    assert values[-1] == 1.0
+
+
+@pytest.mark.papers(53)
+def test_agreement_is_above_and_below_the_diagonal() -> None:
+    found = chosen(3)
+    picture = choices.agreement_matrix(found, "pairs", AGREE, ("all", "no ties")).picture
+    assert picture is not None
+    cells = {(line.name, p.label): p.value for line in picture.series for p in line.points}
+    rows = {
+        frozenset(
+            (found.conditions[row.condition].judge, found.conditions[row.of["against"]].judge)
+        ): row
+        for row in found.select("judges_agree")
+    }
+    assert len(cells) == 6
+    assert cells["gpt-4", "gpt-4o"] == rows[frozenset(("gpt-4", "gpt-4o"))].value
+    assert "Most similar: gpt-4" in picture.alt
+
+
+@pytest.mark.papers(24)
+def test_the_band_over_subsets_is_not_called_an_interval() -> None:
+    shown = scores.orders_enough(scored(2, 1), "options", "stories")
+    assert "not a confidence interval" in shown.note
+    assert "CI" not in "".join(part for point in shown.picture.points for part in point.hover)
+
+
+@pytest.mark.papers(1)
+def test_ways_to_ask_are_lines_of_one_picture() -> None:
+    shown = ways_beside(scored(2, 1), "stories")
+    assert shown.picture is not None
+    checked(shown.picture)
+    assert shown.picture.levels == ("One answer, score options",)
