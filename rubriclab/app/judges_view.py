@@ -13,6 +13,7 @@ import streamlit as st
 
 from rubriclab.app.call_browser import FILTERS, open_calls
 from rubriclab.app.chart_view import chart
+from rubriclab.app.frame import safe
 from rubriclab.core.topic import Findings
 from rubriclab.figures.pictures import Shown
 from rubriclab.model.study import PaperPart
@@ -66,7 +67,10 @@ def show(several: Several, shown: Shown, name: str) -> None:
         return
     key = f"{several.key}-{name}"
     st.markdown(shown.title)
-    chart(shown.picture, key=key, on_select=partial(open_calls, key), note=shown.note)
+    with st.container(key=f"wide-{key}"):
+        chart(shown.picture, key=key, on_select=partial(open_calls, key))
+    if shown.note:
+        st.caption(safe(shown.note, 2_000))
 
 
 def open_judge(key: str, table: pd.DataFrame) -> None:

@@ -127,6 +127,7 @@ def test_single_scores_by_hand() -> None:
         1.0,
     ]
     assert only(found, "order_excess").counts == {"n": 9, "from": "balanced"}
+    assert only(found, "result_change").value == 1.0  # of two calls in different orders, all
     # sd of (1, 2, 1, 2) = root(1/3)
     assert only(found, "within_item_sd").value == pytest.approx(np.sqrt(1 / 3))
     # Twenty items once in each of two orders, and three of them twice: judges that answer alike are
@@ -135,6 +136,10 @@ def test_single_scores_by_hand() -> None:
     found = findings(options(score, TWO))
     assert only(found, "order_change").counts["n"] == 20
     assert only(found, "order_change").value == pytest.approx(17 / 20)
+    # Two points apart count as one other result, as one point does.
+    apart = findings(options([[1, 3]] * 6 + [[1, 2]] * 6 + [[2, 2]] * 12, TWO))
+    assert only(apart, "result_change").value == pytest.approx(12 / 24)
+    assert only(apart, "order_change").value == pytest.approx((6 * 2 + 6) / 24)
     assert (only(found, "order_excess").counts["n"], only(found, "order_excess").value) == (3, 0.0)
 
 

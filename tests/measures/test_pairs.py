@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import linregress
+from scipy.stats import t as student
 
 from rubriclab.api import read
 from rubriclab.core.judgments import Judgments
@@ -21,6 +23,7 @@ from rubriclab.data.tables import read_table
 from rubriclab.measures.gold import DEFAULT, MAJORITY, STANDS
 from rubriclab.measures.what_goes_along import cells_of, what_goes_along
 from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.study import ReadingPart
 from rubriclab.stats import pairwise as stats
 from rubriclab.store.store import Store
 from tests.data.test_published import SHARED
@@ -277,6 +280,11 @@ def test_judges_beside_each_other_by_hand() -> None:
     # Off the mode, call by call: 0 0 | AAB 1, ABB 1 | CCA 1, BAA 1 | AAB 1, AA 0.
     assert only(found, "disagreement", judges=0).value == pytest.approx(3 / 8)
     assert only(found, "disagreement", judges=1).value == pytest.approx(5 / 8)
+    assert only(found, "disagreement_at_most", judges=0).value == pytest.approx(3 / 8)
+    assert only(found, "disagreement_at_most", judges=1).value == 1.0
+    # The family gpt: a is consistent in 1 of the 3 that it answered twice, b in 2 of 4.
+    assert only(found, "family_pc", family="gpt").value == pytest.approx((1 / 3 + 2 / 4) / 2)
+    assert not found.select("family_pc", family="claude")  # one judge is no family
     # Majority: AB | A, B | C, A | A, A: consistent 2 of 4.
     assert only(found, "majority_pc").value == 2 / 4
     # The gold winner is first in the first order: right in AB (2), AB (2), CA (0), AA (1).
@@ -395,3 +403,69 @@ def test_lengths_come_from_the_texts_that_the_store_keeps(tmp_path: Path) -> Non
     assert cells[["input_length", "output_length"]].to_numpy().tolist() == [[2.0, 9.0], [4.0, 4.0]]
     assert cells_of(read[1].arms[0])["input_length"].isna().all()
     assert {row.why for row in what_goes_along(read[1].arms)} == {"few_cells"}
+
+
+@pytest.mark.papers(57)
+def test_the_baseline_can_be_chosen_and_all_tasks_have_a_difference() -> None:
+    """Two tasks of two pairs. j0 is consistent in all, j1 in the first task alone, j2 in none."""
+    steady, moved = [1, 2], [1, 1]
+    tasks = {"task": ["code", "code", "mail", "mail"]}
+    judged = several([steady] * 4, [steady, steady, moved, moved], [moved] * 4, **tasks)
+    for baseline, expected in (
+        ("", {"j1": -0.5, "j2": -1.0}),
+        ("j1", {"j0": 0.5, "j2": -0.5}),
+        ("nobody", {"j1": -0.5, "j2": -1.0}),
+    ):
+        found = Findings(Judgments(judged), ReadingPart(baseline=baseline))
+        whole = {
+            found.conditions[row.condition].judge: row.value
+            for row in found.select("pc_difference")
+            if "task" not in row.of
+        }
+        assert whole == expected
+        against = {
+            found.conditions[row.of["against"]].judge for row in found.select("pf_difference")
+        }
+        assert against == {baseline if baseline == "j1" else "j0"}
+    # Of j2, the first position wins both calls of each pair: PF -1, of j0 0.
+    found = findings(judged)
+    (apart,) = [row for row in found.select("pf_difference", condition=2) if "task" not in row.of]
+    assert apart.value == -1.0
+
+
+@pytest.mark.papers(50)
+def test_the_slope_over_judges_has_the_interval_of_least_squares() -> None:
+    """Beside scipy's linregress: slope, its standard error, t with judges - 2 degrees."""
+    steady, first, second = [1, 2], [1, 1], [2, 2]
+    judges = [
+        [steady] * 4,
+        [steady, steady, steady, first],
+        [steady, steady, first, first],
+        [first, first, second, steady],
+    ]
+    found = findings(several(*judges, names=("j0", "j1", "j2", "j3")))
+    consistency = [only(found, "pc", code).value for code in range(4)]
+    unfairness = [abs(only(found, "pf", code).value) for code in range(4)]
+    expected = linregress(consistency, unfairness)
+    reach = student.ppf(0.975, 2) * expected.stderr
+    row = only(found, "pf_on_pc", term="slope")
+    assert row.value == pytest.approx(expected.slope)
+    assert row.interval == pytest.approx((expected.slope - reach, expected.slope + reach))
+    assert not row.why
+
+
+@pytest.mark.papers(51)
+def test_candidates_of_lists_have_win_rates_by_cell() -> None:
+    """Three candidates, three orders: where a wins every order its rate is 1; where each position
+    wins once, no winner is the same, and each has a third.
+    """
+    orders = [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
+    always_a, always_first = [1, 3, 2], [1, 1, 1]
+    found = findings(comparisons([always_a, always_first], orders, task=["code", "mail"]))
+    rates = {
+        (row.of["task"], row.of["candidate"]): row.value for row in found.select("cell_win_rate")
+    }
+    assert rates["code", "a"] == 1.0
+    assert rates["code", "b"] == rates["code", "c"] == 0.0
+    assert [rates["mail", name] for name in "abc"] == pytest.approx([1 / 3] * 3)
+    assert {row.of["set"] for row in found.select("cell_win_rate")} == {"a|b|c"}

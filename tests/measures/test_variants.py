@@ -341,6 +341,11 @@ def test_rank_reversal_by_hand() -> None:
     assert only(found, "pick_gain", 0).value == pytest.approx((2 + 2 / 3 - 4 / 3 + 0 + 0 + 1) / 6)
     assert only(found, "pick_most", 0).value == pytest.approx((2 + 5 / 3 + 8 / 3 + 1 + 0 + 1) / 6)
     assert only(found, "top1_excess", 0, against=1).why == "no_repeats"
+    # Of two answers that people rate differently the better is scored higher, a tie half: 3 of 3,
+    # 2.5 of 3, 0 of 2, 1.5 of 3, none to compare, 3 of 3.
+    better = only(found, "better_of_two", 0)
+    assert better.value == pytest.approx((3 + 2.5 + 0 + 1.5 + 3) / 14)
+    assert better.counts["n"] == 14
 
 
 def side(score: np.ndarray) -> Side:
