@@ -137,7 +137,7 @@ def test_single_scores_by_hand() -> None:
     assert only(found, "order_change").counts["n"] == 20
     assert only(found, "order_change").value == pytest.approx(17 / 20)
     # Two points apart count as one other result, as one point does.
-    apart = findings(options([[1, 3]] * 6 + [[1, 2]] * 6 + [[2, 2]] * 12, TWO))
+    apart = findings(options([[1, 3]] * 6 + [[1, 2]] * 6 + [[2, 2]] * 12, ORDERS[:2]))
     assert only(apart, "result_change").value == pytest.approx(12 / 24)
     assert only(apart, "order_change").value == pytest.approx((6 * 2 + 6) / 24)
     assert (only(found, "order_excess").counts["n"], only(found, "order_excess").value) == (3, 0.0)

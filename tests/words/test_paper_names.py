@@ -4,11 +4,27 @@ import pytest
 
 from rubriclab.words.paper_names import matched
 
-PAPERS = (
-    "GPT-OSS-20B GPT-OSS-120B Qwen3.5-9B Qwen3.5-27B Gemma-3-12B Gemma-3-27B GPT-4o GPT-4 "
-    "GPT-4-Turbo GPT-3.5-Turbo Claude-3-Opus Claude-3.5-Sonnet Claude-3-Sonnet DeepSeek-V3 "
-    "Mistral-24B Qwen3-32B Qwen3-8B o1-mini Llama-3.3-70B"
-).split()
+PAPERS = [
+    "GPT-OSS-20B",
+    "GPT-OSS-120B",
+    "Qwen3.5-9B",
+    "Qwen3.5-27B",
+    "Gemma-3-12B",
+    "Gemma-3-27B",
+    "GPT-4o",
+    "GPT-4",
+    "GPT-4-Turbo",
+    "GPT-3.5-Turbo",
+    "Claude-3-Opus",
+    "Claude-3.5-Sonnet",
+    "Claude-3-Sonnet",
+    "DeepSeek-V3",
+    "Mistral-24B",
+    "Qwen3-32B",
+    "Qwen3-8B",
+    "o1-mini",
+    "Llama-3.3-70B",
+]
 SAME = {
     "openai/gpt-oss-20b": "GPT-OSS-20B",
     "gpt-oss:20b": "GPT-OSS-20B",
@@ -29,10 +45,23 @@ SAME = {
     "meta-llama/Llama-3.3-70B-Instruct": "Llama-3.3-70B",
     "o1-mini-2024-09-12": "o1-mini",
 }
-OTHERS = (
-    "gpt-4o-mini gpt-4.1 gpt-4.5 gpt-5 o1 o3-mini smollm2-135m gemma-2-27b-it qwen3-14b "
-    "llama-3.3-8b Qwen3.5-27B-thinking claude-3-haiku gemma-3-4b deepseek-r1 my-judge-7b"
-).split()
+OTHERS = [
+    "gpt-4o-mini",
+    "gpt-4.1",
+    "gpt-4.5",
+    "gpt-5",
+    "o1",
+    "o3-mini",
+    "smollm2-135m",
+    "gemma-2-27b-it",
+    "qwen3-14b",
+    "llama-3.3-8b",
+    "Qwen3.5-27B-thinking",
+    "claude-3-haiku",
+    "gemma-3-4b",
+    "deepseek-r1",
+    "my-judge-7b",
+]
 
 
 @pytest.mark.papers(74)
