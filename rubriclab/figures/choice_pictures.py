@@ -487,13 +487,15 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
     title = f"**Every judge against {short(base)}, task by task**"
     most = max(abs(row.value) for row in rows) or 1.0
     lines: dict[str, list[Point]] = defaultdict(list)
+    # The sentence counts differences of tasks; where there are none, those of judges.
+    by_task = any("task" in row.of for row in rows)
     tested = better = worse = 0
     for row in rows:
         judge = findings.conditions[row.condition].judge
         p = row.counts.get("p_holm", row.p)
         task = str(row.of.get("task", ALL))
         sure = p < 0.05
-        if "task" in row.of or len(rows) == len(lines) + 1:
+        if ("task" in row.of) == by_task:
             tested += 1
             better += sure and row.value > 0
             worse += sure and row.value < 0
