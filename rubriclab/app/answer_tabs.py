@@ -14,6 +14,7 @@ from rubriclab.app.chart_view import chart
 from rubriclab.app.frame import PAGES, fold, labelled, safe
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.exports.table import spoken
+from rubriclab.figures.judge_pictures import balanced_against_fixed, orders_enough
 from rubriclab.figures.pictures import Shown, generic
 from rubriclab.figures.tab_pictures import calls_curve, protocol_forest, reach_forest
 from rubriclab.words.answer import Answer
@@ -42,8 +43,7 @@ PEOPLE = {
     "Order by order": ("accuracy", "gold_accuracy", "accuracy_all_orders"),
 }
 HELPS = {
-    "Correlation by number of orders": ("budget_pearson",),
-    "Single orders": ("order_pearson", "order_rank"),
+    "Correlation by number of orders": ("budget_pearson", "orders_enough"),
     "All methods at equal cost": (
         "gain",
         "gain_pearson",
@@ -149,7 +149,29 @@ def with_people(findings: Findings, subject: Subject) -> None:
     shown = Shown(title, reach_forest(findings, subject), note)
     key = f"reach-{subject.condition}"
     answer_with_picture(people_answer(findings, subject), "people", shown, key)
+    _by_strategy(findings, subject)
     _folds(findings, findings.select(condition=subject.condition), PEOPLE)
+
+
+def _by_strategy(findings: Findings, subject: Subject) -> None:
+    """Draw r by ordering strategy with its paired differences, and the table of single orders."""
+    if subject.reorder in CHOICES:
+        return
+    about = findings.conditions[subject.condition]
+    shown = balanced_against_fixed(findings, about.reorder, about.dataset, about.judge)
+    if shown.picture is not None and len(shown.picture.panels) > 1:
+        st.markdown(shown.title)
+        chart(shown.picture, key=f"strategies-{subject.condition}", note=safe(shown.note, 900))
+    own = [code for code, other in enumerate(findings.conditions) if other.setting == about.setting]
+    singles = [
+        row
+        for code in own
+        for measure in ("order_pearson", "order_rank")
+        for row in findings.select(measure, condition=code)
+    ]
+    if singles:
+        st.markdown("**Single orders** · r of each alone, and its rank among them")
+        number_table(findings, singles)
 
 
 def what_helps(findings: Findings, subject: Subject, below: Callable[[], None]) -> None:
@@ -168,7 +190,12 @@ def what_helps(findings: Findings, subject: Subject, below: Callable[[], None]) 
         shown = Shown("How dependable the mean of several calls is", curve, note)
     answer, key = helps_answer(findings, subject), f"calls-{subject.condition}"
     answer_with_picture(answer, "helps", shown, key, below=below)
-    own = findings.conditions[subject.condition].setting
+    about = findings.conditions[subject.condition]
+    enough = orders_enough(findings, about.reorder, about.dataset, about.judge)
+    if enough.picture is not None and not subject.variant:
+        st.markdown(enough.title)
+        chart(enough.picture, key=f"enough-{subject.condition}", note=safe(enough.note, 900))
+    own = about.setting
     rows = [row for row in findings.rows if findings.conditions[row.condition].setting == own]
     _folds(findings, rows, HELPS)
 

@@ -34,7 +34,7 @@ from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, file_name, printable, shorten
 from rubriclab.words.answer import Answer, judged
 from rubriclab.words.paper_grid import axes_of, numbers_of
-from rubriclab.words.phrases import MINUS, ci, readable
+from rubriclab.words.phrases import MINUS, ci, number, readable
 from rubriclab.words.subject import CHOICES, Subject, calls_in, settings, subjects_by_name
 from rubriclab.words.what_helps import has_help
 from rubriclab.words.with_people import has_people
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 VIEW = ("tab", "view", "baseline", "smallest", "share", "unit", "margin", "protocol")
 """What else a link to a view names. None of it holds for another run."""
 NO_PEOPLE = "No human scores yet. Add some to see how well the judge agrees with people."
+MOST_COSTS = 10
+"""Orders whose Bias Cost is said; the fold of all numbers has the others."""
 DRAWN_ABOVE = ("position_share", "position_given_score", "position_shift", "first_minus_last")
 """Measures whose charts the tab Bias shows already; the fold with all numbers leaves them out."""
 
@@ -407,10 +409,24 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
     if printed:
         st.markdown("**In the terms of the papers**")
         show_table(paper_table(chosen.findings, printed))
+    _costs(chosen)
     for factor in pictures.levelled_factors(chosen.findings):
         _by_level(chosen.findings, factor)
     fold("More numbers: strength, tests, order by order", lambda: _more(chosen, answer), key="more")
     fold("How this was computed, and what it assumes", lambda: _how(chosen), icon="rule", key="how")
+
+
+def _costs(chosen: Chosen) -> None:
+    """Say the Bias Cost of the orders that were asked, least first (Xu et al. v1, Table 6)."""
+    rows = [
+        row
+        for row in chosen.findings.select("bias_cost", condition=chosen.condition)
+        if math.isfinite(row.value)
+    ]
+    rows.sort(key=lambda row: row.value)
+    if rows:
+        said = "; ".join(f"{row.of['order']}: {number(row.value)}" for row in rows[:MOST_COSTS])
+        st.markdown(f"**Bias Cost of each order**, least first, as in the paper: {safe(said, 600)}")
 
 
 def _people(chosen: Chosen) -> None:

@@ -51,10 +51,10 @@ def ways_beside(findings: Findings, dataset: str) -> Shown:
             for measures, into in (
                 (("result_change", "choice_change"), changes),
                 (("pearson",), close),
-                (("better_of_two", "accuracy"), better),
+                (("better_of_two",), better),
             ):
                 row = _first_whole(findings, measures, subject.condition)
-                if row is not None and not (way == "lists" and into is better):
+                if row is not None:
                     into[key] = row
     panels = []
     said = []
@@ -75,8 +75,11 @@ def ways_beside(findings: Findings, dataset: str) -> Shown:
         note += " A bare scale lists nothing, so no order can change."
     if {"pairs", "lists"} & set(ways):
         note += " Who chooses gives no score, so there is no r."
-    if "lists" in ways:
-        note += " A list's winner is one of several, so it is not a choice of two."
+    if {"pairs", "lists"} & set(ways):
+        note += (
+            " Of choices: how often the winner that people name is chosen more often than another "
+            "answer."
+        )
     levels = tuple(WAYS[way] for way in ways)
     picture = Picture("strips", (), " ".join(said), levels=levels, panels=tuple(panels))
     return Shown(title, picture, note + simulated_note(findings))

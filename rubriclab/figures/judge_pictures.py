@@ -352,16 +352,20 @@ STRATEGIES = ("balanced", "random", "fixed")
 """The strategies that the papers compare, in their order; others follow."""
 
 
-def balanced_against_fixed(findings: Findings, reorder: str, dataset: str) -> Shown:
+def balanced_against_fixed(
+    findings: Findings, reorder: str, dataset: str, judge: str = ""
+) -> Shown:
     """Draw r with people by ordering strategy, and the paired differences from the fixed order.
 
-    Xu et al. v2, Figure 8, Tables 3 and 6.
+    Xu et al. v2, Figure 8, Tables 3 and 6. ``judge``: only this one.
     """
     title = f"**Does balancing the orders bring judges closer to {whom(findings)}?**"
     first: dict[tuple[str, str], Row] = {}
     apart: dict[tuple[str, str], Row] = {}
     for code, about in enumerate(findings.conditions):
         if about.reorder != reorder or about.dataset != dataset or _is_variant(findings, code):
+            continue
+        if judge not in ("", about.judge):
             continue
         for row in findings.select("pearson", condition=code):
             if not row.of and math.isfinite(row.value):
@@ -452,8 +456,22 @@ def orders_enough(findings: Findings, reorder: str, dataset: str, judge: str = "
         "Band: the 2.5 and 97.5 percentiles over subsets of the orders, which is not a confidence "
         "interval. Dotted: the fixed order asked as often."
     )
+    note = _enough_words(findings, reorder, dataset, judge) + note
     picture = Picture("multiples", (), alt, panels=tuple(panels))
     return Shown(title, picture, note + simulated_note(findings))
+
+
+def _enough_words(findings: Findings, reorder: str, dataset: str, judge: str) -> str:
+    """Say for the first judge that has it how many orders make 85% of the gain; else nothing."""
+    for row in findings.select("orders_enough"):
+        about = findings.conditions[row.condition]
+        own = (about.reorder, about.dataset) == (reorder, dataset) and judge in ("", about.judge)
+        if own and math.isfinite(row.value):
+            return (
+                f"{short(about.judge)}, {about.strategy}: {number(row.value, '.1f')} orders make "
+                f"85% of the gain ({inside(row)}). "
+            )
+    return ""
 
 
 def _budget_panel(findings: Findings, judge: str, reorder: str, dataset: str) -> Picture | None:

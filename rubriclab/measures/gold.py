@@ -27,17 +27,45 @@ def gold(arm: Arm) -> Iterator[Row]:
     yield from accuracy(compared(arm))
 
 
+def gold_winner(arm: Arm) -> Ints:
+    """Return (items,) the winner, by rank of name, that most raters name; -1 where none is."""
+    best = np.full(arm.items, -1, dtype=np.int64)
+    for k, ratings in enumerate(arm.run.items["ratings"].iloc[arm.item_code]):
+        votes = multimode(value for value in ratings.values() if pd.notna(value)) if ratings else []
+        if len(votes) == 1 and 1 <= votes[0] <= arm.positions:
+            best[k] = int(votes[0]) - 1
+    return best
+
+
+def better_of_two(arm: Arm, best: Ints) -> Row:
+    """Return how often the gold winner is chosen more often than another candidate.
+
+    Over all calls of an item, whatever their orders; equally often counts as half.
+    """
+    wins = np.zeros((arm.items, arm.positions))
+    won = arm.ok & (arm.score >= 0) & (arm.score < arm.positions)
+    np.add.at(wins, (arm.item[won], arm.score[won]), 1.0)
+    gold = wins[np.arange(arm.items), np.maximum(best, 0)][:, None]
+    preferred = (gold > wins) + 0.5 * (gold == wins)
+    # The gold winner ties with itself: that half is taken off.
+    share = (preferred.sum(axis=1) - 0.5) / max(arm.positions - 1, 1)
+    asked = np.bincount(arm.item[arm.ok], minlength=arm.items) > 0
+    known = asked & (best >= 0)
+    rule = partial(Reach, 1.0, least=0.0, most=1.0)
+    estimate = mean_over(
+        np.where(known, share, np.nan), arm.unit, arm.unit_names, rule, none="nothing_rated"
+    )
+    pairs = int(known.sum()) * (arm.positions - 1)
+    return Row("better_of_two", estimate, counts={"n": pairs})
+
+
 def accuracy(made: Compared) -> Iterator[Row]:
     """Yield how often the gold winner is chosen: in all, by position, by order, and in every order.
 
     Gold is the one winner, by rank of name, that most raters name; where none is, the comparison is
     left out.
     """
-    arm, best = made.arm, np.full(made.arm.items, -1, dtype=np.int64)
-    for k, ratings in enumerate(arm.run.items["ratings"].iloc[arm.item_code]):
-        votes = multimode(value for value in ratings.values() if pd.notna(value)) if ratings else []
-        if len(votes) == 1 and 1 <= votes[0] <= arm.positions:
-            best[k] = int(votes[0]) - 1
+    arm, best = made.arm, gold_winner(made.arm)
     known = arm.ok & (best[arm.item] >= 0) & (arm.shown[arm.order, 0] >= 0)
     if not known.any():
         return
@@ -59,6 +87,7 @@ def accuracy(made: Compared) -> Iterator[Row]:
         both = made.share(made.winner == best[made.item], whole)
         yield Row("accuracy_all_orders", both, counts={"n": int(whole.sum())})
         yield from protocols(made, best[made.item], whole)
+    yield better_of_two(arm, best)
 
 
 def protocols(made: Compared, best: Ints, whole: Bools) -> Iterator[Row]:

@@ -42,6 +42,8 @@ from rubriclab.stats.resample import Bools, Floats, Ints, distinct
 CALLS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 60, 120)
 """Numbers of calls that the budget names, and all that there are."""
 MOST_ORDERS = 30
+ENOUGH_GAIN = 0.85
+"""Of what all orders gain over one, the share that Xu et al. v2 (Figure 9) call enough."""
 CHARTS = (
     Chart("forest", "budget_pearson", by="calls"),
     Chart("forest", "order_pearson", by="order"),
@@ -58,6 +60,7 @@ def people(arm: Arm) -> Iterator[Row | Caution]:
         yield from among_people(given)
         yield from budgets(given)
         yield from single_orders(given)
+        yield from rank_of_its_order(given)
         yield from strategies(given)
     for other in yardsticks(arm):
         yield from correlations(beside(arm, other), {"against": other.code})
@@ -198,9 +201,45 @@ def budgets(given: Rated) -> Iterator[Row]:
     """
     most = rounds(given.arm).shape[2]
     calls = [k for k in CALLS if k < most] + [most]
-    for number, (estimate, made) in zip(calls, budget(given, given.paired, calls), strict=False):
+    curve = budget(given, given.paired, calls)
+    for number, (estimate, made) in zip(calls, curve, strict=False):
         counts = {"n": len(given.paired), "subsets": made.subsets, "band": list(made.band)}
         yield Row("budget_pearson", estimate, {"calls": number}, counts=counts)
+    if most > 2 and len(curve) == len(calls) and given.arm.condition.strategy != "fixed":
+        yield orders_enough(calls, [estimate for estimate, _ in curve])
+
+
+def orders_enough(calls: list[int], curve: list[Estimate]) -> Row:
+    """Return the number of orders at which r has made ENOUGH_GAIN of its way from one to all.
+
+    Between two numbers of orders the curve is taken to be straight. Where r surely gains nothing,
+    or may gain nothing, there is no way to be made.
+    """
+    counts = {"orders": calls[-1]}
+    for estimate in curve:
+        if estimate.why or not np.isfinite(estimate.value):
+            return Row("orders_enough", missing(estimate.why or "undefined"), counts=counts)
+    low, _ = (curve[-1] - curve[0]).interval(0.95)
+    if not low > 0:
+        return Row("orders_enough", missing("no_gain_of_orders"), counts=counts)
+    units = curve[0].units
+    values = np.array([estimate.value for estimate in curve])
+    without = values - np.array([e.influence for e in curve]).T / (units - 1)
+    value = _crossing(calls, values)
+    each = np.array([_crossing(calls, row) for row in without])
+    estimate = left_out(value, each, curve[0].unit, Student())
+    ends = tuple(np.clip(estimate.interval(0.95), calls[0], calls[-1]).tolist())
+    return Row("orders_enough", estimate, counts=counts, ends=(ends[0], ends[1]))
+
+
+def _crossing(calls: list[int], r: Floats) -> float:
+    """Return where a curve of r first reaches ENOUGH_GAIN of its way from its first to its last."""
+    target = r[0] + ENOUGH_GAIN * (r[-1] - r[0])
+    for k in range(1, len(calls)):
+        if r[k] >= target:
+            part = (target - r[k - 1]) / (r[k] - r[k - 1])
+            return float(calls[k - 1] + part * (calls[k] - calls[k - 1]))
+    return float("nan")
 
 
 def single_orders(given: Rated) -> Iterator[Row]:
@@ -232,6 +271,45 @@ def single_orders(given: Rated) -> Iterator[Row]:
         if np.isfinite(estimate.value):
             rank = 1 + int((rounded > round(estimate.value, 12)).sum())
             yield Row("order_rank", plain(rank, "rank"), of, counts={"n": n, "orders": len(made)})
+
+
+def rank_of_its_order(given: Rated) -> Iterator[Row]:
+    """Yield the rank in r of an arm's only order among those of another strategy.
+
+    So that an order that was chosen (min-bias) stands among the orders that it was chosen from (Xu
+    et al. v1, Table 4).
+    """
+    arm = given.arm
+    if arm.condition.reorder != "options" or len(arm.shown) != 1:
+        return
+    for other in arm.controls()[1:]:
+        theirs = rated(other)
+        if theirs is None or not 1 < len(other.shown) <= MOST_ORDERS:
+            continue
+        own = _r_of_calls(given, arm.order == 0)
+        among = [
+            _r_of_calls(theirs, other.order == order)
+            for order in range(len(other.shown))
+            if not np.array_equal(other.shown[order], arm.shown[0])
+        ]
+        known = [r for r in among if np.isfinite(r)]
+        if np.isfinite(own) and known:
+            rank = 1 + sum(round(r, 12) > round(own, 12) for r in known)
+            of = {"order": arm.order_label(0)}
+            counts = {"n": int(arm.ok.sum()), "orders": len(known) + 1}
+            yield Row("order_rank", plain(rank, "rank"), of, counts=counts)
+            return
+
+
+def _r_of_calls(given: Rated, which: Bools) -> float:
+    """Return r of single calls with people's mean; NaN where there is none."""
+    arm = given.arm
+    here = np.flatnonzero(arm.ok & which & np.isfinite(given.human)[arm.item])
+    if len(here) < 2:
+        return float("nan")
+    unit, names = given.units(arm.item[here])
+    r = stats.pearson(arm.value[here], given.human[arm.item[here]], unit, len(names))
+    return float(r.value)
 
 
 def strategies(given: Rated) -> Iterator[Row]:
