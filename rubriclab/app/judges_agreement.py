@@ -1,7 +1,9 @@
 """Draw which judges give the same answers."""
 
-from rubriclab.app.judges_view import Several, View, show
+from rubriclab.app.judges_view import Several, View, numbers, show
 from rubriclab.figures.choice_pictures import agreement_matrix, codes_of_judges
+
+MAJORITY = ("majority_pc", "majority_pf", "majority_accuracy")
 
 
 def has(several: Several) -> bool:
@@ -23,6 +25,8 @@ def draw(several: Several) -> None:
             ("% of calls with the same answer", "the same without ties"),
         )
         show(several, shown, "agreement")
+        numbers(several, "**Families of judges**", ("family_agreement", "family_difference"))
+        numbers(several, "**The majority of all judges, as a judge**", MAJORITY)
     if findings.select("exact", side="judges"):
         shown = agreement_matrix(
             findings,

@@ -4,7 +4,7 @@ from typing import Literal
 
 import streamlit as st
 
-from rubriclab.app.judges_view import Several, View, show
+from rubriclab.app.judges_view import Several, View, numbers, show
 from rubriclab.figures.choice_pictures import quality_gap
 
 SHOWN = ("Consistency", "Preference for a position")
@@ -23,6 +23,7 @@ def draw(several: Several) -> None:
     outcome: Literal["PC", "PF"] = "PC" if what == SHOWN[0] else "PF"
     shown = quality_gap(several.findings, several.dataset, outcome)
     show(several, shown, f"gap-{outcome}")
+    numbers(several, "**Win rate of each model** · ties and flips count as half", ("win_rate",))
 
 
 VIEW = View("Quality gap", has, draw)

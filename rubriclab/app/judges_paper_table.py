@@ -43,17 +43,25 @@ SHADED = {"cramers_v": 0.0, "pc": 1.0, "delta_pos": 0.0}
 
 def has(several: Several) -> bool:
     """Return whether there is a measure of the papers' tables."""
-    return bool(_offered(several.findings))
+    return any(_offered(several.findings, axis) for axis in ("dataset", "target"))
 
 
 def draw(several: Several) -> None:
     """Draw the choice of measures and columns, the table, its legend, and its files."""
-    offered = _offered(several.findings)
     st.markdown(
         "**Judges by data sets** · numbers as papers print them; the lines marked "
         f"{PAPER} hold the number printed in the paper"
     )
     left, right = st.columns([2.4, 1])
+    across = str(
+        right.selectbox(
+            "Columns",
+            _axes(several.findings),
+            format_func=readable,
+            key=f"{several.key}-paper-columns",
+        )
+    )
+    offered = _offered(several.findings, across)
     with left:
         chosen = st.pills(
             "Measures",
@@ -61,19 +69,13 @@ def draw(several: Several) -> None:
             selection_mode="multi",
             default=offered[:4],
             format_func=_called,
-            key=f"{several.key}-paper-measures",
+            key=f"{several.key}-paper-measures-{across}",
         )
-    axes = [axis for axis in axes_of(several.findings) if axis != "strategy"] + ["strategy"]
-    across = right.selectbox(
-        "Columns", axes, format_func=readable, key=f"{several.key}-paper-columns"
-    )
     if not chosen:
         st.caption("Choose a measure.")
         return
     with faults():
-        table = paper_table(
-            several.findings, list(chosen), across=str(across), papers=several.papers
-        )
+        table = paper_table(several.findings, list(chosen), across=across, papers=several.papers)
         _show(several, table)
 
 
@@ -85,14 +87,32 @@ def _called(measure: str) -> str:
     return f"Position {part}" if part else MEASURES[name].name
 
 
-def _offered(findings: Findings) -> list[str]:
-    """Return the measures of the papers' tables that the findings have."""
-    known = {row.measure for row in findings.rows}
+def _axes(findings: Findings) -> list[str]:
+    """Return what columns can be made of: criteria first where every call scores several."""
+    axes = [axis for axis in axes_of(findings) if axis != "strategy"] + ["strategy"]
+    if all(about.joint for about in findings.conditions) and "target" in axes:
+        axes.remove("target")
+        axes.insert(0, "target")
+    return axes
+
+
+def _offered(findings: Findings, across: str) -> list[str]:
+    """Return the measures of the papers' tables that have a number for such columns.
+
+    A number that is about something else than its column needs a name that the pills do not give,
+    such as the other judge of a coefficient.
+    """
+    known = {row.measure for row in findings.rows if not set(row.of) - {across}}
     wanted = [*SCORED, *CRITERIA, *CHOSEN]
     last = max((about.positions for about in findings.conditions), default=0)
     if last > 2:
         wanted.insert(3, f"position_share:{last}")
-    return [measure for measure in wanted if measure.partition(":")[0] in known]
+    shares = bool(findings.select("position_share"))
+    return [
+        measure
+        for measure in wanted
+        if measure in known or (shares and measure.startswith("position_share:"))
+    ]
 
 
 def _show(several: Several, table: PaperTable) -> None:

@@ -1,9 +1,11 @@
 """Draw how close every judge comes to people, by ordering strategy and number of orders."""
 
-from rubriclab.app.judges_view import Several, View, show
+from rubriclab.app.judges_view import Several, View, numbers, show
 from rubriclab.figures.judge_pictures import balanced_against_fixed, orders_enough
 from rubriclab.words.several import reorders_of
 
+RANKINGS = ("kendall_tau", "top1_changed", "top1_excess")
+PICKS = ("pick_gain", "pick_most", "pick_difference")
 SCORED = ("options", "criteria", "bare")
 
 
@@ -19,6 +21,8 @@ def draw(several: Several) -> None:
             findings, dataset = several.findings, several.dataset
             show(several, balanced_against_fixed(findings, reorder, dataset), f"fixed-{reorder}")
             show(several, orders_enough(findings, reorder, dataset), f"enough-{reorder}")
+    numbers(several, "**Does another order change who wins?** · rankings by prompt", RANKINGS)
+    numbers(several, "**What is the judge's best of N worth to people?**", PICKS)
 
 
 VIEW = View("With people", has, draw)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from rubriclab.app.judges_view import Several, View, show
+from rubriclab.app.judges_view import Several, View, numbers, show
 from rubriclab.figures.judge_pictures import criteria_of_judges, positions_by_dataset
 from rubriclab.words.several import reorders_of
 
@@ -31,6 +31,11 @@ def draw(several: Several) -> None:
         elif len(several.judges) > 1:
             panel = "dataset" if len(several.judges) <= 6 else "judge"
         show(several, positions_by_dataset(several.findings, panel=panel), f"positions-{panel}")
+        numbers(
+            several,
+            "**Does each judge lean in one direction on all data sets?** · tests of a difference",
+            ("direction_difference",),
+        )
     if "criteria" in kinds:
         show(several, criteria_of_judges(several.findings, several.dataset), "criteria")
 

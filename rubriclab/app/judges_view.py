@@ -11,6 +11,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
+from rubriclab.app.answer_tabs import number_table
 from rubriclab.app.call_browser import FILTERS, open_calls
 from rubriclab.app.chart_view import chart
 from rubriclab.app.frame import safe
@@ -71,6 +72,22 @@ def show(several: Several, shown: Shown, name: str) -> None:
         chart(shown.picture, key=key, on_select=partial(open_calls, key))
     if shown.note:
         st.caption(safe(shown.note, 2_000))
+
+
+def numbers(several: Several, title: str, measures: Sequence[str]) -> None:
+    """Draw the rows of these measures on the chosen data set as a table; nothing if there is none.
+
+    ``title``: markdown above the table.
+    """
+    rows = [
+        row
+        for measure in measures
+        for row in several.findings.select(measure)
+        if several.findings.conditions[row.condition].dataset == several.dataset
+    ]
+    if rows:
+        st.markdown(title)
+        number_table(several.findings, rows)
 
 
 def open_judge(key: str, table: pd.DataFrame) -> None:
