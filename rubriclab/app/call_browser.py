@@ -318,7 +318,7 @@ def show_card(card: Card, below: Callable[[], None] | None = None) -> None:
 def open_calls(key: str) -> None:
     """Open the tab Judgments, filtered to what the clicked cell is about.
 
-    This is a callback, so the filters are not drawn yet: both their state and the address must
+    A cell of several judges also says whose it is, and of which data set. This is a callback, so the filters are not drawn yet: both their state and the address must
     say what they start with.
     """
     points = st.session_state[key].selection.points
@@ -330,6 +330,9 @@ def open_calls(key: str) -> None:
     for name in FILTERS:
         st.session_state.pop(name, None)
         st.query_params.pop(name, None)
+    for name in ("judge", "dataset"):
+        if name in of:
+            st.query_params[name] = str(of[name])
     for name, part in (("score", "score"), ("position", "position"), ("criterion", "target")):
         if part not in of:
             continue

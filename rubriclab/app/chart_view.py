@@ -8,7 +8,7 @@ import streamlit as st
 
 from rubriclab.app.forms import download
 from rubriclab.data.safe_files import csv_text
-from rubriclab.exports.table import picture_frame
+from rubriclab.exports.table import latex_table, picture_frame
 from rubriclab.figures.marks import DARK, LIGHT, Palette, Picture
 from rubriclab.model.text import file_name
 
@@ -91,6 +91,7 @@ def _data(picture: Picture, key: str) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         download("CSV", csv_text(numbers), file_name(key, ".csv"), key=f"{key}-csv")
+        download("LaTeX", latex_table(numbers), file_name(key, ".tex"), key=f"{key}-tex")
         st.segmented_control(
             "The camera button saves",
             ["PNG", "SVG"],

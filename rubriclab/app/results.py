@@ -112,6 +112,11 @@ def page() -> None:
         )
     arm = findings.judgments.arms[chosen.condition]
     parts["Judgments"] = lambda: call_browser.tab(state.kept(info.id), arm)
+    ways = {asked.reorder for asked in findings.conditions}
+    unasked = "tab" not in st.session_state and "tab" not in st.query_params
+    if unasked and "Judges" in parts and len(ways) > 1:
+        # What several ways to ask have in common is their comparison, not the first one's answer.
+        st.session_state["tab"] = "Judges"
     tabs(parts)
 
 

@@ -4,11 +4,13 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from rubriclab import api as notebook
+from rubriclab.app import call_browser
 from rubriclab.model.judgment import Condition, JudgmentTable
 from tests.app.conftest import Lab, healthy, kept, texts
 from tests.figures.several import chosen, criteria, scored
@@ -151,6 +153,32 @@ def test_every_row_is_seen_where_the_papers_list_says(
     drawn = [*app.get("plotly_chart"), *app.dataframe]
     assert drawn
     assert not re.search(r"condition \d", said)
+
+
+def test_a_run_of_several_ways_to_ask_opens_on_their_comparison(lab: Lab, tmp_path: Path) -> None:
+    app = healthy(lab("results", run=kept(ways(tmp_path))))
+    assert "Which way to ask suffers least from order" in texts(app)
+    app = healthy(lab("results", run=kept(several_scores(tmp_path))))
+    assert "Which way to ask suffers least from order" not in texts(app)
+
+
+def test_all_judges_is_a_choice_that_opens_their_tab(lab: Lab, tmp_path: Path) -> None:
+    run = kept(several_scores(tmp_path))
+    app = healthy(lab("results", run=run, judge="All 3 judges"))
+    assert "The order of the options matters" in texts(app)
+
+
+def test_a_cell_of_several_judges_opens_the_calls_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of = {"judge": "gpt-4o", "dataset": "mails", "position": 2, "against": "gpt-4"}
+    points = SimpleNamespace(selection=SimpleNamespace(points=[{"customdata": of}]))
+    page = SimpleNamespace(session_state={"cell": points, "score": 3}, query_params={"score": "3"})
+    monkeypatch.setattr(call_browser, "st", page)
+    call_browser.open_calls("cell")
+    assert page.query_params == {"judge": "gpt-4o", "dataset": "mails", "position": "2"}
+    assert page.session_state["tab"] == "Judgments"
+    assert "score" not in page.session_state
 
 
 def test_rows_in_results_are_opened_by_a_test_or_named_here() -> None:
