@@ -18,6 +18,7 @@ from rubriclab.exports.paper_table import paper_table
 from rubriclab.model.data import Item
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.study import read_study
+from rubriclab.runs.forecast import estimate
 from rubriclab.runs.loading import plan_of_file
 from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
@@ -30,27 +31,52 @@ from tests.runs.kit import ScriptedJudge, ended, use
 # of eight tasks; LLMBar 280 x 2.
 PLANNED = {
     "hanna-options": 576 * 30,
+    "hanna-repeats": 576 * 20,
+    "hanna-effort": 576 * 10 * 3,
+    "summeval-options": 100 * 30,
+    "mt-bench-options": 320 * 20,
+    "li-people": 576,
     "hanna-criteria": 96 * 36,
     "hanna-scales": 576 * (10 + 2 + 6 + 18),  # balanced orders of 5, 2, 3 and 9 options
     "hanna-temperature": 576 * 10 * 4,
     "li-forms": 320
     * 6,  # ascending, descending, random; letters, Roman numerals, a reference of full marks
     "shi-pairs": 80 * 3 * 2 + 8 * 3 * 3 * 2 * 2,
+    "shi-devbench": 80 * 3 * 2 + 8 * 3 * 3 * 2 * 2,
+    "shi-lists": 80 * 4 * 3,  # three of four candidates, each once at each position
     "llmbar": 280 * 2,
 }
+FEW = {"shi-pairs": 24, "shi-devbench": 24, "shi-lists": 24}
+"""Items that a preset is cut to, where a dozen make too few pairs or lists."""
+XU_1, XU_2, SHI, LI = "Xu et al. v1", "Xu et al. v2", "Shi et al.", "Li et al."
+NAMED = [
+    *((XU_2, f"Table {n}") for n in range(2, 8)),
+    *((XU_2, f"Figure {n}") for n in range(4, 12)),
+    *((XU_1, f"Table {n}") for n in range(2, 7)),
+    *((SHI, f"Table {n}") for n in range(2, 9)),
+    *((LI, name) for name in ("Table 2", "Table 3", "Figure 5", "Figure 6")),
+]
+"""Every table and figure of the papers that a preset must name."""
+ONLY_TEXT = {(XU_2, "Figure 5")}
+"""A figure of the prompt: no measure is drawn in it, so a comment names it."""
 
 
 def planned(
-    name: str, monkeypatch: pytest.MonkeyPatch, cache: Path, items: int | None = None
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    cache: Path,
+    items: int | None = None,
+    judged_by: tuple[str, ...] = (),
 ) -> Plan:
     """A preset's plan; the published files lie in the cache, as if they had been fetched."""
     monkeypatch.setenv("RUBRICLAB_DATA", str(cache))
-    published = str(read_study(presets()[name]).data[0].published)
-    for file, path in zip(sources()[published].files, FILES[published], strict=True):
+    published = read_study(presets()[name]).data[0].published
+    files = zip(sources()[published].files, FILES[published], strict=True) if published else ()
+    for file, path in files:
         (cache_folder() / f"{file.sha256[:12]}-{file.title}").write_bytes(
             gzip.decompress(shared(path).read_bytes())
         )
-    return plan_of_file(name, items=items)
+    return plan_of_file(name, items=items, judged_by=judged_by)
 
 
 @pytest.mark.papers(74, 75)
@@ -62,6 +88,53 @@ def test_a_preset_is_planned(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert made.study.identity("d", "r") == study.model_copy(update={"paper": ()}).identity(
         "d", "r"
     )
+
+
+@pytest.mark.papers(74, 75)
+@pytest.mark.parametrize(("paper", "table"), NAMED)
+def test_a_preset_names_every_table_and_figure_of_the_papers(paper: str, table: str) -> None:
+    studies = [read_study(path) for path in presets().values()]
+    named = [part.table for study in studies for part in study.paper]
+    found = any(re.match(rf"{re.escape(f'{paper}, {table}')}\b", text) for text in named)
+    first_lines = [path.read_text("utf-8").partition("\n")[0] for path in presets().values()]
+    in_comment = any(paper in line and "Figures 4, 5 (the prompt)" in line for line in first_lines)
+    assert in_comment if (paper, table) in ONLY_TEXT else found
+
+
+def test_no_judge_of_a_paper_has_two_numbers_for_one_cell() -> None:
+    """The later one would hide the earlier one."""
+    for name, path in presets().items():
+        cells = [
+            (part.measure, part.across, judge)
+            for part in read_study(path).paper
+            for judge in part.numbers
+        ]
+        assert len(cells) == len(set(cells)), name
+
+
+@pytest.mark.papers(74, 75)
+@pytest.mark.parametrize("name", [*PLANNED, "decisions"])
+def test_a_preset_runs_as_shipped_and_its_plan_says_what_it_takes(
+    name: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few items, asked of the simulated judge; every number that the preset names is there."""
+    judged_by = () if name == "decisions" else ("simulated:",)
+    made = planned(name, monkeypatch, tmp_path, FEW.get(name, 12), judged_by)
+    takes = estimate(made)
+    assert takes.calls == len(made) > 0
+    assert min(takes.seconds, takes.tokens_in, takes.tokens_out) > 0
+    if name == "decisions":
+        return  # only a decision endpoint packs the orders of an answer in a request
+    end = ended(Run(store, made))
+    assert (end.state, end.done, end.failed) == ("finished", len(made), 0)
+    findings = Findings(Judgments(store.table(end.run)))
+    for part in made.study.paper:
+        by_strategy = part.across == "strategy"
+        table = paper_table(
+            findings, part.measure, across=part.across, by_strategy=by_strategy, papers=[part]
+        )
+        printed = {line[0].removesuffix(" (paper)") for line, _ in table.lines}
+        assert set(part.numbers) <= printed
 
 
 def test_the_preset_of_decisions_asks_every_order_and_up_and_down() -> None:
@@ -205,13 +278,13 @@ FROZEN: dict[str, tuple[Answer, int | None, dict[tuple[str, str], Expected]]] = 
     ),
     # With n options: 1/2 + 1/2n at position 1, 1/2n at each other. V^2 = n / (n - 1) x [(n - 1)^2 +
     # (n - 1)] / 4n^2 = 1/4.
-    "hanna-scales": (half_first, 24, {("cramers_v", n): 0.5 for n in ("2", "3", "5", "9")}),
+    "hanna-scales": (half_first, 12, {("cramers_v", n): 0.5 for n in ("2", "3", "5", "9")}),
     # First and last position stand 1 + 1 apart, for Coherence 2 + 1. Every criterion stands at
     # every position twice: over all orders a constant is added, which r does not see; so is it in
     # one order.
     "hanna-criteria": (
         more_at_the_top,
-        144,
+        48,
         {
             ("delta_pos", "Mean"): 13 / 6,
             ("delta_pos", "Largest"): 3,
