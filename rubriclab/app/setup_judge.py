@@ -493,6 +493,10 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
         if judge.about.small_model or judge.about.chat:  # their forms show no options
             unshown.add("options")
         kept = judge.model_dump(include=unshown, exclude_defaults=True)
+        options = {name: value for name, value in judge.options.items() if name != "serve"}
+        if "options" in kept:  # what vLLM was started with is shown beside its address
+            kept["options"] = options
+        kept = {name: value for name, value in kept.items() if value}
         if kept:
             st.caption(f"Kept from the study file: {safe(str(kept), 300)}")
     return values

@@ -52,11 +52,29 @@ CPU_SETTINGS = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
 }
 """Settings without a graphics card: 1 GB of cache, and no thread bound to a processor."""
-CARDS = ("/dev/nvidia0", "/dev/kfd", "/dev/accel0", "/dev/dri/renderD128")
-"""What the system has where there is a graphics card of NVIDIA, AMD or another maker."""
-REFUSED = ("--host", "--port", "--api-key", "--uds", "--ssl-keyfile", "--ssl-certfile", "--config")
+CARDS = ("/dev/nvidia0", "/dev/kfd", "/dev/accel0")
+"""What the system has where there is a card of NVIDIA, AMD or another maker. ``/dev/dri`` is no
+sign: graphics that are part of a processor have it too.
+"""
+CARD_TOOLS = ("nvidia-smi", "xpu-smi")
+REFUSED = (
+    "--host",
+    "--port",
+    "--api-key",
+    "--uds",
+    "--root-path",
+    "--ssl-keyfile",
+    "--ssl-certfile",
+    "--config",
+)
 """Arguments that the lab sets itself, or that would open the server to others."""
+SECRET = "--hf-token"
+"""An argument that would be kept with the study."""
 COMMAND_VARIABLE = "RUBRICLAB_VLLM"
+USUAL_PORT = 8600
+"""Tried first, because a server's address is part of its judge's identity: a run goes on after vLLM
+was stopped and started again.
+"""
 GRACE_SECONDS = 25.0
 """Seconds between SIGTERM and SIGKILL: the shutdown timeout above, and a few more."""
 LOADING_GRACE_SECONDS = 3.0
@@ -64,29 +82,14 @@ LOADING_GRACE_SECONDS = 3.0
 MOST_REASON = 300
 """Characters of a line of the log that says why the server ended."""
 LOG_LINES = 40
-"""How many of the log's last lines are shown."""
+"""How many of the log's last lines are shown. The cause of an end may be further up: the engine
+tells it before the server's own long traceback.
+"""
 LOG_BYTES = 65_536
-"""How much of the log's end is read for them; a log can grow to many MB."""
+"""How much of the log's end is read; a log can grow to many MB."""
 
 
 CAUSES: tuple[tuple[tuple[str, ...], str], ...] = (
-    (
-        (
-            r"is not a local folder and is not a valid model",
-            r"couldn't connect to",
-            r"LocalEntryNotFoundError",
-            r"Repository ?Not ?Found",
-            r"OfflineModeIsEnabled",
-            r"Can't load the configuration",
-        ),
-        "vLLM could not find {model}: it is not on this machine, and could not be downloaded. "
-        "Check the name and the network, or give a folder.",
-    ),
-    (
-        (r"GatedRepoError", r"gated repo"),
-        "{model} is gated: its owner must let you in. Log in to the hub in a terminal first, or "
-        "give a folder.",
-    ),
     (
         (r"unrecognized arguments: (.+)",),
         "This vLLM does not know {words}. Correct the further arguments.",
@@ -96,11 +99,23 @@ CAUSES: tuple[tuple[tuple[str, ...], str], ...] = (
         "vLLM does not accept the value of {words}. Correct it and start again.",
     ),
     (
+        (r"User-specified max_model_len .+? is greater than the derived max_model_len \D*(\d+)",),
+        "{model} has a context of {words} tokens. Choose a context length that is not longer.",
+    ),
+    (
+        (
+            r"must be divisible by tensor parallel size",
+            r"World size .+ is larger than the number of available",
+        ),
+        "{model} cannot be spread on that many cards. Choose another number of graphics cards.",
+    ),
+    (
         (
             r"No available memory for the cache blocks",
             r"less than desired GPU memory utilization",
             r"To serve at least one request with the model's max seq len",
             r"out of memory",
+            r"can't allocate memory",
         ),
         "The memory is too small for {model}, or in use. Lower the context length, free memory, "
         "or take a smaller model.",
@@ -114,9 +129,33 @@ CAUSES: tuple[tuple[tuple[str, ...], str], ...] = (
         (r"Model architectures .+ are not supported", r"does not recognize this architecture"),
         "This vLLM does not know the kind of model that {model} is. Take another, or a newer vLLM.",
     ),
+    (
+        (r"GatedRepoError", r"gated repo"),
+        "{model} is gated: its owner must let you in. Log in to the hub in a terminal first, or "
+        "give a folder.",
+    ),
     ((r"Address already in use",), "Another program took the port. Start again."),
+    (
+        (
+            r"is not a local folder and is not a valid model",
+            r"couldn't connect to",
+            r"LocalEntryNotFoundError",
+            r"Repository ?Not ?Found",
+            r"OfflineModeIsEnabled",
+            r"Can't load the configuration",
+        ),
+        "vLLM could not find {model}: it is not on this machine, and could not be downloaded. "
+        "Check the name and the network, or give a folder.",
+    ),
 )
-"""Words in the log of a server that ended, and what is told of them."""
+"""Words in the log of a server that ended, and what is told of them; the first that fits counts.
+
+The words about a missing model come last: a server that has the model writes some of them, too, as
+a warning.
+"""
+ERROR_LINE = re.compile(r"\b(?:\w*(?:Error|Exception)|error): .+")
+NO_REASON = "See root cause above"
+"""Ends the error of a server whose engine has told its own error before."""
 
 
 def command() -> str | None:
@@ -133,7 +172,7 @@ def command() -> str | None:
 @cache
 def has_graphics_card() -> bool:
     """Return whether this machine has a graphics card that vLLM might use."""
-    return shutil.which("nvidia-smi") is not None or any(Path(card).exists() for card in CARDS)
+    return any(map(shutil.which, CARD_TOOLS)) or any(Path(card).exists() for card in CARDS)
 
 
 def why_not() -> str:
@@ -160,22 +199,31 @@ def why_not() -> str:
             "use the lab's small model, or give the address of a server elsewhere."
         )
     return (
-        f"{looked} Install it with “{sys.executable} -m pip install -e '.[vllm]'” in the lab's "
-        "folder (several GB). If it is in another environment, start the lab with "
-        f"{COMMAND_VARIABLE}=/that/environment/bin/vllm."
+        f"{looked} Install it with “{sys.executable} -m pip install {_wanted()}” (several GB). If "
+        f"it is in another environment, start the lab with {COMMAND_VARIABLE}=/that/environment"
+        "/bin/vllm."
     )
+
+
+def _wanted() -> str:
+    """Return what pip has to install: the extra of a clone, else the package."""
+    clone = Path(__file__).parents[2]
+    if (clone / "pyproject.toml").exists():
+        return f"-e {shlex.quote(f'{clone}[vllm]')}"
+    return "'vllm>=0.20,<1'"
 
 
 @dataclass(frozen=True)
 class ServeFlags:
     """What ``vllm serve`` is started with. An empty field leaves the choice to vLLM.
 
-    context_length: tokens of prompt and reply, or “auto” for the longest that fits. memory: share
-    of the card's memory. cards: on how many the model is spread. more: further arguments, as in a
-    terminal.
+    context_length: tokens of prompt and reply, or “auto” for the longest that fits. dtype: the type
+    of the numbers. memory: share of the card's memory. cards: on how many the model is spread.
+    more: further arguments, as in a terminal.
     """
 
     context_length: str = "8192"
+    dtype: str = ""
     memory: float | None = None
     cards: int = 1
     quantization: str = ""
@@ -191,6 +239,7 @@ class ServeFlags:
         made: list[str] = []
         for name, value in (
             ("--max-model-len", self.context_length.strip()),
+            ("--dtype", self.dtype),
             ("--gpu-memory-utilization", f"{self.memory:g}" if self.memory else ""),
             ("--tensor-parallel-size", str(self.cards) if self.cards > 1 else ""),
             ("--quantization", self.quantization.strip()),
@@ -213,9 +262,27 @@ class ServeFlags:
                 f"for example --seed 1."
             )
         for word in words:
-            if word.partition("=")[0] in REFUSED:
+            # vLLM takes underscores for hyphens, and an argument's beginning for its name.
+            name = word.partition("=")[0].replace("_", "-")
+            if not name.startswith("--") or len(name) < 4:
+                continue
+            if SECRET.startswith(name):
+                raise LabError(
+                    f"{SECRET} would be kept with the study. Log in to the hub in a terminal "
+                    f"instead."
+                )
+            if any(refused.startswith(name) for refused in REFUSED):
                 raise LabError(f"“{shorten(word)}” is set by the lab. Leave it out.")
         return words
+
+    def served_name(self) -> str:
+        """Return the name that the further arguments give to the model; empty if none."""
+        words = iter(self._further())
+        for word in words:
+            name, _, value = word.partition("=")
+            if name.replace("_", "-") == "--served-model-name":
+                return value or next(words, "")
+        return ""
 
 
 class VllmServer:
@@ -224,14 +291,22 @@ class VllmServer:
     All methods may be called from any thread. Raises LabError as ``why_not`` says, and if ``model``
     is not the name of a model.
 
+    name: what the server calls the model.
     base_url: where the server answers once it is ready.
     log_file: everything that it prints.
     command_line: what was started, to copy.
+    note: the part of it that may change what the judge replies.
+    port: is taken if it is free.
     grace: seconds between SIGTERM and SIGKILL, once it was ready.
     """
 
     def __init__(
-        self, model: str, flags: ServeFlags | None = None, *, grace: float = GRACE_SECONDS
+        self,
+        model: str,
+        flags: ServeFlags | None = None,
+        *,
+        port: int = 0,
+        grace: float = GRACE_SECONDS,
     ) -> None:
         reason = why_not()
         if reason:
@@ -248,16 +323,17 @@ class VllmServer:
                 f"“{shorten(model)}” is not a model. Give a name from the hub, for example "
                 f"Qwen/Qwen3-8B, or a folder."
             )
-        chosen = self.flags.arguments()
         on_cpu = not has_graphics_card()
+        # An argument that is given twice counts as given last.
+        chosen = [*(ON_CPU if on_cpu else ()), *self.flags.arguments()]
+        self.name = self.flags.served_name() or self.model
         program = command() or "vllm"
-        with socket.socket() as free:  # port 0 makes the system choose a free one
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = _free_port(port)
         self.base_url = f"http://127.0.0.1:{port}/v1"
         started = [program, "serve", self.model, "--host", "127.0.0.1", "--port", str(port)]
-        started += [*(ON_CPU if on_cpu else ()), *ARGUMENTS, *chosen]
+        started += [*ARGUMENTS, *chosen]
         self.command_line = shlex.join(started)
+        self.note = shlex.join(chosen)
         descriptor, name = tempfile.mkstemp(prefix="rubriclab-vllm-", suffix=".log")
         self.log_file = Path(name)
         with os.fdopen(descriptor, "wb") as log:
@@ -294,18 +370,18 @@ class VllmServer:
         return time.monotonic() - self._started
 
     def reason(self) -> str:
-        """Say why the server ended before it was ready, from the words of its log."""
-        lines = self.log
-        text = "\n".join(lines)
+        """Say why the server ended by itself, from the words of its log."""
+        text = self._log_end()
         for patterns, told in CAUSES:
             found = re.search("|".join(patterns), text, re.IGNORECASE)
             if found:
                 words = found.group(found.lastindex or 0)
                 model = f"“{shorten(self.model, 100)}”"
                 return told.format(words=shorten(words, 120), model=model)
-        errors = [line for line in lines if "Error" in line or "error:" in line]
-        last = (errors or lines or ["it said nothing"])[-1].strip()
-        return f"vLLM ended before it was ready: {shorten(last, MOST_REASON)}"
+        errors = [line for line in ERROR_LINE.findall(text) if NO_REASON not in line]
+        last = (errors or text.splitlines() or ["it said nothing"])[-1].strip()
+        when = "" if self._was_ready else " before it was ready"
+        return f"vLLM ended{when}: {shorten(last, MOST_REASON)}"
 
     @property
     def ready(self) -> bool:
@@ -324,27 +400,34 @@ class VllmServer:
     @property
     def log(self) -> list[str]:
         """The log's last lines, without keys."""
+        return self._log_end().splitlines()[-LOG_LINES:]
+
+    def _log_end(self) -> str:
+        """Return the end of the log, without keys."""
         try:
             with self.log_file.open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_BYTES))
-                text = file.read().decode("utf-8", "replace")
+                return mask(file.read().decode("utf-8", "replace"))
         except FileNotFoundError:
-            return []
-        return mask("\n".join(text.splitlines()[-LOG_LINES:])).splitlines()
+            return ""
+
+    @property
+    def stop_seconds(self) -> float:
+        """How long ``stop`` may take. A server that was never ready has no reply to finish."""
+        return self._grace if self._was_ready else min(LOADING_GRACE_SECONDS, self._grace)
 
     def stop(self) -> int:
         """Stop the server, and return its exit code (128 + N for signal N). Safe to call twice.
 
         The end of its input tells the supervisor to send SIGTERM and, after the grace period,
-        SIGKILL to the whole group. A server that was never ready has no reply to finish: it gets
-        SIGKILL after LOADING_GRACE_SECONDS.
+        SIGKILL to the whole group. A server that was never ready gets SIGKILL sooner.
         """
         self.stopping = True
         if self._child.stdin is not None:
             self._child.stdin.close()
         if not self._was_ready:
             with suppress(subprocess.TimeoutExpired):
-                return self._child.wait(min(LOADING_GRACE_SECONDS, self._grace + 5.0))
+                return self._child.wait(self.stop_seconds)
             self._kill_group()
         try:
             return self._child.wait(self._grace + 5.0)
@@ -363,3 +446,14 @@ class VllmServer:
         with suppress(OSError, ValueError):
             for pid in map(int, children.read_text().split()):
                 os.killpg(pid, signal.SIGKILL)
+
+
+def _free_port(wanted: int) -> int:
+    """Return ``wanted`` if nothing listens there, else a port that the system chooses."""
+    for port in (wanted, 0):
+        with socket.socket() as free, suppress(OSError):
+            # As the server will: a port is free although connections to it were closed just now.
+            free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            free.bind(("127.0.0.1", port))
+            return int(free.getsockname()[1])
+    raise LabError("This machine has no free port. End a program that listens, and start again.")

@@ -37,9 +37,12 @@ class VllmOptions(ChatOptions):
     """Options of a judge behind vLLM.
 
     constrain: the setting of studies older than ``[[judges]] constrain``, whose runs continue.
+    serve: what the lab started the server with. A note, which is sent nowhere; but part of the
+        judge's identity, because a flag such as ``--dtype`` can change its replies.
     """
 
     constrain: bool = False
+    serve: str = Field("", max_length=2_000)
 
 
 class EmbeddedOptions(BaseModel):
