@@ -170,20 +170,30 @@ class Run:
         single: float | None = None,
         epsilon: float | None = None,
         cut: float | None = None,
+        baseline: str | None = None,
+        families: Mapping[str, str] | None = None,
     ) -> Run:
         """Return the same judgments with other settings of the analysis.
 
         unit: what is independent (item, block, prompt). smallest: the smallest mean change that
         matters, in steps of the scale. share, single: the smallest position bias and the smallest
         change in single scores that matter, as shares. epsilon: the allowance of the alt-test.
-        cut: the lowest score that passes. Whatever is left out stays as it is.
+        cut: the lowest score that passes. baseline: the judge that others are compared with.
+        families: the family of a judge by its name, in place of the guess. Whatever is left out
+        stays as it is.
         """
         sizes = self.reading.smallest.model_dump()
         for key, value in (("mean", smallest), ("share", share), ("single", single)):
             if value is not None:
                 sizes[key] = value
         settings = self.reading.model_dump()
-        for key, setting in (("unit", unit), ("epsilon", epsilon), ("cut", cut)):
+        for key, setting in (
+            ("unit", unit),
+            ("epsilon", epsilon),
+            ("cut", cut),
+            ("baseline", baseline),
+            ("families", families),
+        ):
             if setting is not None:
                 settings[key] = setting
         settings["smallest"] = sizes

@@ -10,6 +10,9 @@ from rubriclab.words.phrases import condition_name, name, readable, row_text
 from rubriclab.words.what_helps import helps_answers
 from rubriclab.words.with_people import people_answers
 
+MOST_CALLS = 10
+"""Lines for the hardest calls; ``--json`` and the tab Judges have them all."""
+
 
 def findings_text(findings: Findings, topic: str = "") -> str:
     """Return a run's findings as text, with control characters escaped.
@@ -39,8 +42,15 @@ def _blocks_of_topic(findings: Findings, topic: str) -> list[str]:
     for key, code in dict.fromkeys((row.topic, row.condition) for row in rows):
         head = f"{readable(key)} · {condition_name(conditions[code], conditions)}"
         mine = [row for row in rows if (row.topic, row.condition) == (key, code)]
-        blocks.append(f"{head}\n{rows_text(mine, conditions)}")
+        blocks.append(f"{head}\n{rows_text(_short_lists(mine), conditions)}")
     return blocks
+
+
+def _short_lists(rows: Sequence[Row]) -> list[Row]:
+    """Return rows without those after the first MOST_CALLS that are each about a single call."""
+    listed = [row for row in rows if row.measure == "hardest"]
+    left_out = {id(row) for row in listed[MOST_CALLS:]}
+    return [row for row in rows if id(row) not in left_out]
 
 
 def rows_text(rows: Iterable[Row], conditions: Sequence[Condition] = ()) -> str:

@@ -427,12 +427,12 @@ def _categories(side: Side) -> dict[str, Estimate]:
         side.names,
     )
     for name, estimate in zip(COEFFICIENTS, every, strict=True):
-        explained = _explained(estimate, outside=np.inf if name.startswith("ac") else table.spread)
-        made[name] = replace(explained, rule=Fisher(fewest=10, lengthened=name in DISTANCES))
+        checked = explained(estimate, outside=np.inf if name.startswith("ac") else table.spread)
+        made[name] = replace(checked, rule=Fisher(fewest=10, lengthened=name in DISTANCES))
     return made
 
 
-def _explained(estimate: Estimate, outside: float) -> Estimate:
+def explained(estimate: Estimate, outside: float) -> Estimate:
     """Return the estimate without an interval that would not hold.
 
     Few values are outside the commonest pair, or one side is constant.
@@ -457,7 +457,7 @@ def _intraclass(side: Side) -> dict[str, Estimate]:
     by_unit = intraclass_sums(side.rows, code, len(present))
     statistic = partial(intraclass, k=side.rows.shape[1])
     every = jackknife(statistic, (by_unit,), side.names[present], rule=Fisher(fewest=10))
-    made = {name: _explained(estimate, outside) for name, estimate in zip(ICC, every, strict=True)}
+    made = {name: explained(estimate, outside) for name, estimate in zip(ICC, every, strict=True)}
     return made | {
         "icc2_k": replace(made["icc2_k"], rule=Fisher(fewest=10, members=side.rows.shape[1]))
     }

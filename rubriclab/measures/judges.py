@@ -2,25 +2,35 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 from scipy import special
 
-from rubriclab.core.estimate import Estimate, Student, average, plain, share, t_p
+from rubriclab.core.estimate import (
+    Estimate,
+    Fisher,
+    Student,
+    average,
+    jackknife,
+    plain,
+    share,
+    t_p,
+)
 from rubriclab.core.judgments import UNPARSED, Arm, grouped
 from rubriclab.core.topic import Chart, Row, topic
+from rubriclab.measures.agreement import explained
 from rubriclab.measures.gold import accuracy
 from rubriclab.measures.pairs import Compared, but_judge, compared
 from rubriclab.model.study import ReadingPart
 from rubriclab.stats import pairwise as stats
-from rubriclab.stats.resample import Bools, Floats, Ints, rank_within, sum_by
+from rubriclab.stats.resample import Bools, Floats, Ints, crossed, rank_within, sum_by
 from rubriclab.stats.tests import holm
 
-HARDEST = 10
-"""The hardest calls that are listed."""
+HARDEST = 5_000
+"""The hardest calls that have a row. More would fill memory and no one would read them."""
 MIN_JUDGES = 3
 """With fewer judges there is no line through them."""
 
@@ -33,23 +43,26 @@ MIN_JUDGES = 3
 )
 def judges(arms: Sequence[Arm], reading: ReadingPart | None = None) -> Iterator[Row]:
     """Yield rows for each group of arms that differ only in their judge; the first is the base."""
+    reading = reading or ReadingPart()
     for group in grouped(arms, lambda about: (about.dataset, *but_judge(about))):
         if len({arm.condition.judge for arm in group}) > 1:
             base, choices = side_by_side(group)
-            yield from agreement(group, base, choices)
+            yield from agreement(group, base, choices, reading.families)
             yield from together(group, base, choices)
-            yield from families(group)
-            yield from against_baseline(group, reading.baseline if reading else "")
+            yield from families(group, reading.families)
+            yield from against_baseline(group, reading.baseline)
             yield from fairness_on_consistency(group)
 
 
-def side_by_side(group: Sequence[Arm]) -> tuple[Arm, Ints]:
+def side_by_side(group: Sequence[Arm], base: Arm | None = None) -> tuple[Arm, Ints]:
     """Return the arm with the most calls, and (calls, judges) how every judge answered them.
 
     1..p the winner's position, 0 a tie, -1 not parsed, -2 not asked. Calls are the same where they
-    show the same comparison in the same order; repeats in turn.
+    show the same comparison in the same order; repeats in turn. ``base``: the arm whose calls they
+    are, in place of that with the most.
     """
-    base = max(group, key=lambda arm: (len(arm.item), -arm.code))
+    if base is None:
+        base = max(group, key=lambda arm: (len(arm.item), -arm.code))
     orders = {
         tuple(shown): k
         for k, shown in enumerate(
@@ -85,24 +98,37 @@ def _over(base: Arm, hits: Floats | Bools, trials: Floats | Bools) -> Estimate:
     return share(sum_by(unit, hits, base.units), sum_by(unit, trials, base.units), base.unit_names)
 
 
-def family_of(model: str) -> str:
-    """Return the family of a model by its name: the leading letters after any path.
+def calls_apart(arm: Arm, other: Arm) -> Ints:
+    """Return the calls of ``arm`` that both judges answered, and not with the same choice."""
+    _, choices = side_by_side((arm, other), arm)
+    both = choices.min(axis=1) >= stats.NO_WINNER
+    return np.asarray(arm.call[both & (choices[:, 0] != choices[:, 1])])
 
-    gpt-4o: gpt. o1-mini: gpt too.
+
+def family_of(model: str, families: Mapping[str, str] | None = None) -> str:
+    """Return the family of a model: of ``families`` by its name, else a guess.
+
+    The guess is the leading letters after any path. gpt-4o: gpt. o1-mini: gpt too. It knows nothing
+    of fine-tunes: their names begin with letters of their own.
     """
+    if families and model in families:
+        return families[model]
     name = model.casefold().rsplit("/", 1)[-1].removeprefix("chat")
     letters = re.match(r"[a-z]*", name)
     family = letters[0] if letters else ""
     return "gpt" if family == "o" else family or name
 
 
-def agreement(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
-    """Yield the share of calls that two judges answered equally, in all and without ties.
+def agreement(
+    group: Sequence[Arm], base: Arm, choices: Ints, families: Mapping[str, str] | None = None
+) -> Iterator[Row]:
+    """Yield the share of calls that two judges answered equally, in all and without ties, and
+    beyond chance.
 
-    Where names show families: also within a family, between two, and the difference (Shi et al.,
+    Where there are families: also within a family, between two, and the difference (Shi et al.,
     C.1).
     """
-    family = [family_of(arm.condition.judge) for arm in group]
+    family = [family_of(arm.condition.judge, families) for arm in group]
     hits, trials = (dict.fromkeys(("within", "between"), np.zeros(len(choices))) for _ in range(2))
     for i, j in combinations(range(len(group)), 2):
         same = choices[:, i] == choices[:, j]
@@ -113,6 +139,9 @@ def agreement(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
             yield Row(
                 measure, _over(base, same & which, which), of, condition=group[i].code, counts=n
             )
+        estimate = _kappa(base, choices[:, i], choices[:, j])
+        of, n = {"against": group[j].code}, {"n": int(both.sum())}
+        yield Row("judges_kappa", estimate, of, condition=group[i].code, counts=n)
         kind = "within" if family[i] == family[j] else "between"
         hits[kind], trials[kind] = hits[kind] + (same & both), trials[kind] + both
     shares = {kind: _over(base, hits[kind], trials[kind]) for kind in hits}
@@ -120,6 +149,31 @@ def agreement(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
         for kind, estimate in shares.items():
             yield Row("family_agreement", estimate, {"families": kind}, condition=base.code)
         yield Row("family_difference", shares["within"] - shares["between"], condition=base.code)
+
+
+def _kappa(base: Arm, mine: Ints, theirs: Ints) -> Estimate:
+    """Return Cohen's kappa (1960) of two judges' choices (calls,); a tie is a choice too.
+
+    Choices are positions, so two judges that both favour the first place agree by chance the more
+    often.
+    """
+    both = np.minimum(mine, theirs) >= stats.NO_WINNER
+    k = base.positions + 1
+    unit = base.unit[base.item][both]
+    cell = (mine * k + theirs)[both]
+    tables = crossed(unit, base.units, cell, k * k).reshape(base.units, k, k)
+
+    def kappa(table: Floats) -> Floats:
+        n = table.sum(axis=(-1, -2))
+        same = np.trace(table, axis1=-2, axis2=-1) / n
+        by_chance = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1) / n**2
+        return np.asarray((same - by_chance) / (1.0 - by_chance))[..., None]
+
+    (estimate,) = jackknife(
+        kappa, [tables], base.unit_names, known=tables.sum(axis=(1, 2)) > 0, rule=Fisher(fewest=10)
+    )
+    total = tables.sum(axis=0)
+    return explained(estimate, outside=float(total.sum() - total.max()))
 
 
 def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
@@ -138,6 +192,10 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
         base.item * len(base.shown) + base.order, return_inverse=True, return_counts=True
     )
     off, judges = (sum_by(code, part, len(query)) / asked for part in (vote.off, vote.judges))
+    picks = range(stats.NOT_PARSED, base.positions + 1)
+    tally = np.stack(
+        [sum_by(code, (choices == pick).sum(axis=1), len(query)) for pick in picks], axis=1
+    )
     for k in [k for k in np.lexsort((judges, -off))[:HARDEST] if off[k] > 0]:
         item, order = divmod(int(query[k]), len(base.shown))
         of = {
@@ -149,7 +207,12 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
             plain(off[k], "counted"),
             of,
             condition=base.code,
-            counts={"judges": float(judges[k])},
+            counts={
+                "judges": float(judges[k]),
+                "unparsed": int(tally[k, 0]),
+                "ties": int(tally[k, 1]),
+                "wins": tally[k, 2:].astype(int).tolist(),
+            },
         )
     ok = vote.choice >= stats.NO_WINNER
     won = base.shown[base.order, np.clip(vote.choice - 1, 0, base.positions - 1)]
@@ -166,7 +229,7 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
             yield replace(row_of_gold, measure="majority_accuracy", condition=base.code)
 
 
-def families(group: Sequence[Arm]) -> Iterator[Row]:
+def families(group: Sequence[Arm], named: Mapping[str, str] | None = None) -> Iterator[Row]:
     """Yield the mean PC of the judges of each family that has two or more (Shi et al., Figure 2a).
 
     The interval is over units, for these judges: other judges of the family may differ.
@@ -174,7 +237,8 @@ def families(group: Sequence[Arm]) -> Iterator[Row]:
     members: dict[str, list[Compared]] = {}
     for made in map(compared, group):
         if made.parsed.any():
-            members.setdefault(family_of(made.arm.condition.judge), []).append(made)
+            family = family_of(made.arm.condition.judge, named)
+            members.setdefault(family, []).append(made)
     for family, own in members.items():
         if len(own) > 1:
             mean = average([made.pc(made.every) for made in own], Student())

@@ -557,6 +557,11 @@ class ReadingPart(Part):
         description="Judge of pairs or lists that the others are compared with. Default: the "
         "first.",
     )
+    families: dict[str, str] = Field(
+        {},
+        max_length=200,
+        description="Family of a judge, by its name. Default: guessed from the name.",
+    )
 
 
 OLD_SMALLEST = {"mean": 0.25, "share": 0.05, "single": 0.05, "r": 0.05}

@@ -22,6 +22,7 @@ from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import read_table
 from rubriclab.figures.choice_pictures import against_baseline
 from rubriclab.measures.gold import DEFAULT, MAJORITY, STANDS
+from rubriclab.measures.judges import calls_apart
 from rubriclab.measures.what_goes_along import cells_of, what_goes_along
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart
@@ -274,6 +275,11 @@ def test_judges_beside_each_other_by_hand() -> None:
     # parsed.
     assert only(found, "judges_agree", 0, against=1).value == 5 / 7
     assert only(found, "judges_agree_no_ties", 0, against=1).value == 4 / 6
+    # Shares of a and of b: A 4/7, B 2/7, C 1/7. By chance 16/49 + 4/49 + 1/49 = 3/7.
+    assert only(found, "judges_kappa", 0, against=1).value == pytest.approx(
+        (5 / 7 - 3 / 7) / (4 / 7)
+    )
+    assert calls_apart(*found.judgments.arms[:2]).tolist() == [3, 5]
     # Of one family: a with b. With c: 2 of 7 and 5 of 8.
     assert only(found, "family_agreement", families="within").value == pytest.approx(5 / 7)
     assert only(found, "family_agreement", families="between").value == pytest.approx(7 / 15)
@@ -290,7 +296,16 @@ def test_judges_beside_each_other_by_hand() -> None:
     assert only(found, "majority_pc").value == 2 / 4
     # The gold winner is first in the first order: right in AB (2), AB (2), CA (0), AA (1).
     assert only(found, "majority_accuracy").value == 5 / 8
-    assert [row.value for row in found.select("hardest")] == [1] * 5
+    hardest = found.select("hardest")
+    assert [row.value for row in hardest] == [1] * 5
+    # AAB, ABB, CCA, BAA, AAB: how often the first and the second answer won, and ties.
+    assert [row.counts["wins"] for row in hardest] == [[2, 1], [1, 2], [1, 0], [2, 1], [2, 1]]
+    assert [row.counts["ties"] for row in hardest] == [0, 0, 2, 0, 0]
+    # With c in the family too, no two judges are of two families.
+    reading = ReadingPart(families={"claude-3-opus": "gpt"})
+    together = Findings(found.judgments, reading)
+    assert only(together, "family_pc", family="gpt").counts["judges"] == 3
+    assert not together.select("family_agreement")
 
 
 @pytest.mark.papers(50)
