@@ -84,7 +84,7 @@ class Cell:
 
     ``form``: how a mean of such numbers is written, empty where there can be none. ``row``: what it
     was made of, None of means. ``short``: the number with its marks alone, where ``text`` has more.
-    ``bold``: whether the interval of a share leaves out an even one.
+    ``even``: of a position's share, what it would be without bias; NaN of others.
     """
 
     text: str
@@ -93,7 +93,13 @@ class Cell:
     marks: str = ""
     row: Row | None = None
     short: str = ""
-    bold: bool = False
+    even: float = math.nan
+
+    @property
+    def bold(self) -> bool:
+        """Whether the interval of a share leaves out an even one."""
+        low, high = self.row.interval if self.row is not None else (math.nan, math.nan)
+        return low > self.even or high < self.even
 
     @property
     def brief(self) -> str:
@@ -122,17 +128,20 @@ class Column:
 
 @dataclass(frozen=True)
 class PaperGrid:
-    """``heads``: what the first columns name. ``about``: the others. ``legend``: what its marks
-    mean. ``kinds``: of the lines: printed (in a paper, of the judge above), apart (in a paper, of a
-    judge that the run lacks), summed, or empty. ``emphasis``: what bold means, empty where nothing
-    is bold.
+    """A table as papers print it.
+
+    ``heads``: what the first columns name. ``about``: the others. ``marks``: what heads and marks
+    mean. ``of_papers``: which papers' numbers are beside ours, and what was matched. ``kinds``: of
+    the lines: printed (in a paper, of the judge above), apart (in a paper, of a judge that the run
+    lacks), summed, or empty. ``emphasis``: what bold means, empty where nothing is bold.
     """
 
     title: str
     heads: Key
     about: tuple[Column, ...]
     lines: tuple[Line, ...]
-    legend: Key
+    marks: Key
+    of_papers: Key
     kinds: Key
     emphasis: str = ""
 
@@ -140,6 +149,11 @@ class PaperGrid:
     def columns(self) -> Key:
         """The names of the columns."""
         return tuple(column.name for column in self.about)
+
+    @property
+    def legend(self) -> Key:
+        """Everything that is said below the grid."""
+        return self.marks + self.of_papers
 
     @property
     def side_by_side(self) -> bool:
@@ -187,11 +201,8 @@ def paper_grid(
         heads=tuple(FIELDS[k] for k in heads),
         about=about,
         lines=tuple((tuple(key[k] for k in heads), cells) for _, key, cells in body),
-        legend=tuple(
-            _legend(body, about, asked)
-            + _of_papers(findings, parts, lines, printed)
-            + _last_lines(body, about)
-        ),
+        marks=tuple(_legend(body, about, asked)),
+        of_papers=tuple(_of_papers(findings, parts, lines, printed)),
         kinds=tuple(kind for kind, _, _ in body),
         emphasis=EVEN if any(cell.bold for cell in shown) else "",
     )
@@ -223,6 +234,25 @@ def yardsticks_of(findings: Findings, measure: str) -> list[str]:
     """Return the judges that a measure compares others with, each as “against=GPT-4”."""
     rows = [row for row in findings.select(measure) if set(row.of) == {"against"}]
     return list(dict.fromkeys(_rest(findings, row, ()) for row in rows))
+
+
+def askable(findings: Findings, across: str) -> list[str]:
+    """Return every measure that a grid with such columns can be about, with the parts that say
+    which of its numbers: “pc”, “position_share:position=1”.
+    """
+    by_measure: dict[str, list[Row]] = {}
+    for row in findings.rows:
+        by_measure.setdefault(row.measure, []).append(row)
+    of_condition = across in ("dataset", "strategy") or any(
+        across in about.variant for about in findings.conditions
+    )
+    asked: list[str] = []
+    for measure, rows in by_measure.items():
+        kept = rows if of_condition else [row for row in rows if across in row.of]
+        named = _by_columns(findings, kept, across)
+        rests = dict.fromkeys(_rest(findings, row, named) for row in kept)
+        asked += [f"{measure}:{rest}" if rest else measure for rest in rests]
+    return asked
 
 
 # ---------------------------------------------------------------- measures side by side
@@ -314,13 +344,6 @@ def _legend(body: Sequence[Kept], columns: Sequence[Column], asked: Sequence[str
     legend += [f"{mark} {words}." for mark, words in LEGEND.items() if mark in used]
     if "chi2" in asked:
         legend.append(INDEPENDENT)
-    return legend
-
-
-def _last_lines(body: Sequence[Kept], columns: Sequence[Column]) -> list[str]:
-    """Return what intervals, signs and means of a grid are."""
-    cells = [cell for _, _, line in body for cell in line if cell is not None]
-    legend = []
     if any(" to " in cell.text for cell in cells):
         if any(column.over for column in columns):
             legend.append("Intervals are in the files for CSV and JSON.")
@@ -360,7 +383,12 @@ def _of_papers(
     papers = [paper for part in parts for paper in part.papers]
     if not papers:
         return []
-    said = [*dict.fromkeys(f"{PAPER}: {paper.table}. {paper.note}".strip() for paper in papers)]
+    by_note: dict[str, list[str]] = {}
+    for paper in papers:
+        tables = by_note.setdefault(paper.note, [])
+        if paper.table not in tables:
+            tables.append(paper.table)
+    said = [f"{PAPER}: {'; '.join(tables)}. {note}".strip() for note, tables in by_note.items()]
     names = dict.fromkeys(key[0] for key in lines)
     found = {judge: matched(judge, printed) for judge in names}
     levels = dict.fromkeys(level for part in parts for level in part.levels)
@@ -626,14 +654,10 @@ class _Sorter:
             text += f" ({inside})" if usual else f" ({inside}; {level} CI)"
         text = " ".join(part for part in (text, p_value(row.p)) if part)
         of_mean = "" if row.why == "statistic" else form
-        return Cell(text, row.value, of_mean, marks, row, short, self._not_even(row))
-
-    def _not_even(self, row: Row) -> bool:
-        """Return whether the interval of a position's share leaves out an even share."""
-        if row.measure != "position_share":
-            return False
-        even, (low, high) = 1 / self.conditions[row.condition].positions, row.interval
-        return low > even or high < even
+        even = math.nan
+        if row.measure == "position_share":
+            even = 1 / self.conditions[row.condition].positions
+        return Cell(text, row.value, of_mean, marks, row, short, even)
 
 
 def _form(about: Measure) -> str:
