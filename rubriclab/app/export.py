@@ -7,16 +7,18 @@ import re
 import shlex
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from rubriclab.app import results, state
+from rubriclab.app import judges_paper_table, results, state
 from rubriclab.app.draft import study_toml
 from rubriclab.app.forms import download
 from rubriclab.app.frame import faults, fold, safe, verbatim
 from rubriclab.apply.card import read_card
 from rubriclab.core.operations import derived
+from rubriclab.data.safe_files import csv_text
 from rubriclab.data.sample import lab_folder
 from rubriclab.exports.gate_lines import derived_line
 from rubriclab.exports.report import INCLUDE, default_title, drawings_of, svg_of
@@ -28,6 +30,7 @@ from rubriclab.words.subject import subjects_of_orders
 
 if TYPE_CHECKING:
     from rubriclab.api import Run as Kept
+    from rubriclab.exports.paper_table import PaperTable
 
 T = TypeVar("T")
 PARTS = dict(
@@ -296,19 +299,15 @@ def _paper(run: Kept, name: str, left: Any, right: Any) -> None:
         for title, picture in drawings_of(run.findings, subject)
     ]
     with left:
-        st.markdown("**Table**: judges as rows, any measure, with its interval.")
+        st.markdown("**Table**: judges as rows, any measures side by side.")
+        table = None
         with faults():
-            table = results.choose_table(str(run.id), run.findings)
-            with right:
-                st.caption("Preview")
-                results.show_table(table)
-            with st.container(horizontal=True):
-                for label, ending, text in (
-                    ("LaTeX", ".tex", table.latex()),
-                    ("Markdown", ".md", table.markdown()),
-                ):
-                    file = file_name(f"{name} table", ending)
-                    download(label, text, file, key=f"download-table{ending}")
+            table = judges_paper_table.choose(run.findings, run.papers, "export-paper")
+            if table is not None:
+                with right:
+                    st.caption("Preview")
+                    judges_paper_table.show(table, run.findings, "export-paper")
+                _files(table, name)
         st.markdown("**Figures**: the pictures of the report, as SVG.")
         for figure, (judge, title, picture) in enumerate(drawn[:MOST_FIGURES], 1):
             file = file_name(f"{name} figure {figure}", ".svg")
@@ -324,9 +323,22 @@ def _paper(run: Kept, name: str, left: Any, right: Any) -> None:
         download("BibTeX", bibliography, "rubriclab.bib", key="download-bib")
         _terminal(f"rubriclab export {run.id} --out table.tex")
     with right:
-        fold("Table in LaTeX", lambda: verbatim(table.latex()), icon="code", key="latex")
+        if table is not None:
+            fold("Table in LaTeX", partial(verbatim, table.latex()), icon="code", key="latex")
         if drawn:
             _framed(run.content(".html", include=["charts"]), "Preview of the figures", 640)
+
+
+def _files(table: PaperTable, name: str) -> None:
+    """Draw the downloads of a table."""
+    with st.container(horizontal=True):
+        for label, ending, text in (
+            ("LaTeX", ".tex", table.latex()),
+            ("Markdown", ".md", table.markdown()),
+            ("CSV", ".csv", csv_text(table.numbers())),
+        ):
+            file = file_name(f"{name} table", ending)
+            download(label, text, file, key=f"download-table{ending}")
 
 
 def _data(run: Kept, name: str, left: Any, right: Any) -> None:

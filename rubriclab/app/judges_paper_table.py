@@ -1,44 +1,65 @@
 """Draw a table of judges by data sets as papers print it, with several measures side by side."""
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from itertools import groupby
+from urllib.parse import urlencode
 
-import pandas as pd
 import streamlit as st
 
 from rubriclab.app.chart_view import palette
 from rubriclab.app.forms import download
 from rubriclab.app.frame import faults, safe
 from rubriclab.app.judges_view import Several, View
-from rubriclab.core.topic import MEASURES, Findings
+from rubriclab.core.topic import Findings
 from rubriclab.data.safe_files import csv_text
-from rubriclab.exports.paper_table import PaperTable, paper_table
-from rubriclab.figures.marks import shade
-from rubriclab.model.text import file_name
-from rubriclab.words.paper_grid import MEAN, PAPER, axes_of
-from rubriclab.words.phrases import readable
+from rubriclab.exports.paper_table import GREY, PaperTable, paper_table
+from rubriclab.figures.marks import Palette, ink, shade
+from rubriclab.model.study import PaperPart
+from rubriclab.model.text import file_name, printable, shorten
+from rubriclab.words.paper_grid import (
+    Cell,
+    Key,
+    askable,
+    axes_of,
+    short_title,
+    yardsticks_of,
+)
+from rubriclab.words.phrases import inside, p_value, readable
+from rubriclab.words.several import simulated_note
 
-SCORED = ("chi2", "cramers_v", "position_share:1", "within_item_sd", "pearson", "spearman")
+SCORED = ("chi2", "position_share:1", "cramers_v", "v_without_noise")
+QUALITY = ("pearson", "spearman", "within_item_sd")
 CRITERIA = ("friedman", "delta_pos")
 CHOSEN = ("pc", "pf", "rs", "rs_sd", "error_rate", "kendall_tau")
-SIGNS = {
-    "chi2": "χ²",
-    "cramers_v": "Cramér's V",
-    "within_item_sd": "Spread within an answer",
-    "pearson": "r with people",
-    "spearman": "rho with people",
-    "friedman": "Friedman",
-    "delta_pos": "Gap of positions",
-    "pc": "PC",
-    "pf": "PF",
-    "rs": "RS",
-    "rs_sd": "Deviation of RS",
-    "error_rate": "Error",
-    "kendall_tau": "tau-b",
+AT_FIRST = {
+    "chi2",
+    "position_share",
+    "cramers_v",
+    "pearson",
+    *CRITERIA,
+    "pc",
+    "pf",
+    "rs",
+    "error_rate",
 }
-"""What the pills of measures say."""
-SHADED = {"cramers_v": 0.0, "pc": 1.0, "delta_pos": 0.0}
-"""Measures whose cells are shaded, and the number without bias: the further, the darker."""
+"""Measures that are shown until others are chosen, as in the papers' first tables."""
+CORRELATIONS = ("pearson", "spearman")
+MOST_NAME = 60
+MOST_LEGEND = 4_000
+FEW = 8
+"""Columns that have room for their intervals at first."""
+MOST_SHADE = 0.75
+"""How dark the darkest cell is, so that numbers stay legible."""
+STRONG_V, STRONG_POINTS = 0.3, 1.0
+"""Cramér's V, and a gap of positions in points, of the darkest cells."""
+SHADING = (
+    "Shaded: χ² and V by V, because χ² grows with the number of calls; shares by their distance "
+    "from even, orange above and blue below; PC by its distance from 100%."
+)
+IN_ORDER = "Order of the run"
+TITLE = "judges by data sets"
 
 
 def has(several: Several) -> bool:
@@ -48,122 +69,313 @@ def has(several: Several) -> bool:
 
 def draw(several: Several) -> None:
     """Draw the choice of measures and columns, the table, its legend, and its files."""
-    st.markdown(
-        "**Judges by data sets** · numbers as papers print them; the lines marked "
-        f"{PAPER} hold the number printed in the paper"
-    )
-    left, right = st.columns([2.4, 1])
-    across = str(
-        right.selectbox(
-            "Columns",
-            _axes(several.findings),
-            format_func=readable,
-            key=f"{several.key}-paper-columns",
+    st.markdown("**Judges by data sets** · small and grey: the number printed in the paper")
+    with faults():
+        table = choose(several.findings, several.papers, f"{several.key}-paper")
+        if table is None:
+            return
+        link = _address if several.key == "results" else None
+        show(table, several.findings, f"{several.key}-paper", link)
+        with st.container(horizontal=True):
+            key = f"{several.key}-paper"
+            csv, tex = csv_text(table.numbers()), table.latex()
+            download("CSV", csv, file_name(TITLE, ".csv"), key=f"{key}-csv")
+            download("LaTeX", tex, file_name(TITLE, ".tex"), key=f"{key}-tex")
+
+
+# ---------------------------------------------------------------- what is chosen
+def choose(findings: Findings, papers: Sequence[PaperPart], key: str) -> PaperTable | None:
+    """Ask for measures and columns, and return their table; None where no measure is chosen.
+
+    Raises LabError if the papers' layout cannot show such measures.
+    """
+    axes = _axes(findings, papers)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        across = str(
+            st.selectbox("Columns", axes, format_func=readable, key=f"{key}-columns", width=200)
         )
-    )
-    offered = _offered(several.findings, across)
-    with left:
-        chosen = st.pills(
+        by_strategy = False
+        if len({asked.strategy for asked in findings.conditions}) > 1 and across != "strategy":
+            by_strategy = st.checkbox("One line per ordering strategy", key=f"{key}-by-strategy")
+    offered = _offered(findings, across)
+    printed = {paper.measure for paper in papers if paper.across == across}
+    at_first = [text for text in offered if text in printed or text.partition(":")[0] in AT_FIRST]
+    chosen = list(
+        st.pills(
             "Measures",
             offered,
             selection_mode="multi",
-            default=offered[:4],
+            default=at_first or offered[:4],
             format_func=_called,
-            key=f"{several.key}-paper-measures-{across}",
+            key=f"{key}-measures-{across}",
         )
+        if offered
+        else ()
+    )
+    others = [text for text in askable(findings, across) if text not in offered]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        further = st.multiselect(
+            "More measures", others, format_func=short_title, key=f"{key}-more-{across}"
+        )
+        chosen = _with_yardsticks(findings, chosen, key) + further
     if not chosen:
         st.caption("Choose a measure.")
-        return
-    with faults():
-        table = paper_table(several.findings, list(chosen), across=across, papers=several.papers)
-        _show(several, table)
+        return None
+    return paper_table(findings, chosen, across=across, by_strategy=by_strategy, papers=papers)
 
 
-def _called(measure: str) -> str:
-    """Return how a pill calls a measure: by its sign in the papers, else by its name."""
-    name, _, part = measure.partition(":")
-    if name in SIGNS:
-        return SIGNS[name]
-    return f"Position {part}" if part else MEASURES[name].name
+def _called(text: str) -> str:
+    """Return how a pill calls a measure."""
+    return f"{short_title(text)} with people" if text in CORRELATIONS else short_title(text)
 
 
-def _axes(findings: Findings) -> list[str]:
-    """Return what columns can be made of: criteria first where every call scores several."""
+def _axes(findings: Findings, papers: Sequence[PaperPart]) -> list[str]:
+    """Return what columns can be made of: first what a paper's numbers of this design are by, else
+    criteria where every call scores several, else what the run varies.
+    """
     axes = [axis for axis in axes_of(findings) if axis != "strategy"] + ["strategy"]
-    if all(about.joint for about in findings.conditions) and "target" in axes:
-        axes.remove("target")
-        axes.insert(0, "target")
-    return axes
+    first = [paper.across for paper in papers if paper.across in axes]
+    if all(about.joint for about in findings.conditions):
+        first += [axis for axis in axes if axis == "target"]
+    if len({about.dataset for about in findings.conditions}) == 1:
+        first += [axis for about in findings.conditions for axis in about.variant]
+    return list(dict.fromkeys([*first[:1], *axes]))
 
 
 def _offered(findings: Findings, across: str) -> list[str]:
-    """Return the measures of the papers' tables that have a number for such columns.
-
-    A number that is about something else than its column needs a name that the pills do not give,
-    such as the other judge of a coefficient.
-    """
+    """Return the measures of the papers' tables that have a number for such columns."""
     known = {row.measure for row in findings.rows if not set(row.of) - {across}}
-    wanted = [*SCORED, *CRITERIA, *CHOSEN]
+    known |= {name for name in CORRELATIONS if yardsticks_of(findings, name)}
+    if across not in ("position", "target") and findings.select("position_share"):
+        known.add("position_share:1")
     last = max((about.positions for about in findings.conditions), default=0)
-    if last > 2:
-        wanted.insert(3, f"position_share:{last}")
-    shares = bool(findings.select("position_share"))
-    return [
-        measure
-        for measure in wanted
-        if measure in known or (shares and measure.startswith("position_share:"))
-    ]
+    scored = [*SCORED]
+    if last > 2 and "position_share:1" in known:
+        scored.insert(2, f"position_share:{last}")
+        known.add(f"position_share:{last}")
+    return [text for text in (*scored, *QUALITY, *CRITERIA, *CHOSEN) if text in known]
 
 
-def _show(several: Several, table: PaperTable) -> None:
-    """Draw the table with shaded cells, its legend, and its files."""
-    frame = table.frame()
-    heads = list(table.heads)
-    config: dict[str, Any] = {name: st.column_config.Column(pinned=True) for name in heads[:1]}
-    st.dataframe(
-        frame.style.apply(lambda _: _styles(table, frame), axis=None),
-        hide_index=True,
-        width="stretch",
-        column_config=config,
-        key=f"{several.key}-paper-table",
+def _with_yardsticks(findings: Findings, chosen: Sequence[str], key: str) -> list[str]:
+    """Return the measures with each correlation once for each yardstick that is chosen: people,
+    if they rated, and other judges.
+    """
+    asked = [text for text in chosen if text in CORRELATIONS]
+    judges = yardsticks_of(findings, asked[0]) if asked else []
+    if not judges:
+        return list(chosen)
+    rated = any("against" not in row.of for row in findings.select(asked[0]))
+    people = ["people"] if rated else []
+    wanted = st.multiselect(
+        "r and rho with",
+        [*people, *judges],
+        default=people or judges[:1],
+        format_func=lambda text: text.removeprefix("against="),
+        key=f"{key}-yardsticks",
     )
-    st.caption(safe(" ".join(table.legend)))
-    with st.container(horizontal=True):
-        key = f"{several.key}-paper"
-        download("CSV", csv_text(table.numbers()), file_name(table.title, ".csv"), key=f"{key}-csv")
-        download("LaTeX", table.latex(), file_name(table.title, ".tex"), key=f"{key}-tex")
+    out = [text for text in chosen if text not in CORRELATIONS]
+    for yardstick in wanted:
+        out += [text if yardstick == "people" else f"{text}:{yardstick}" for text in asked]
+    return out
 
 
-def _styles(table: PaperTable, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the CSS of every cell: shaded by strength, and grey where a paper printed it."""
-    styles = pd.DataFrame("", index=frame.index, columns=frame.columns)
-    colours = palette()
-    first = len(table.heads)
-    for at, (names, cells) in enumerate(table.lines):
-        if names[0].endswith(PAPER):
-            styles.iloc[at, :] = f"color: {colours.muted}"
-            continue
-        if names[0] == MEAN:
-            continue
-        for k, cell in enumerate(cells):
-            if cell is None or cell.row is None or cell.row.measure not in SHADED:
-                continue
-            away = abs(cell.value - SHADED[cell.row.measure])
-            most = _furthest(table, cell.row.measure)
-            ground = shade(colours, 0.75 * away / most) if most else colours.middle
-            styles.iloc[at, first + k] = f"background-color: {ground}; color: {colours.text}"
-    return styles
+# ---------------------------------------------------------------- how it is drawn
+def show(
+    table: PaperTable,
+    findings: Findings,
+    key: str,
+    link: Callable[[Mapping[str, str]], str] | None = None,
+) -> None:
+    """Draw a table with shaded cells, and its legend.
+
+    ``link``: the address of a view with these parts, such as a judge; None for no links.
+    """
+    names = [column.name for column in table.about]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        by = st.selectbox("Sort by", [IN_ORDER, *names], key=f"{key}-sort", width=260)
+        few = len(table.about) <= FEW
+        intervals = st.toggle("Show 95% CI", value=few, key=f"{key}-intervals-{few}")
+    order = _sorted(table, names.index(by) if by in names else None)
+    drawn = _Drawn(table, order, palette(), _strength(findings), intervals, link)
+    st.html(drawn.html())
+    said = [*table.marks, *filter(None, [table.emphasis]), SHADING]
+    st.caption(safe(" ".join(said) + simulated_note(findings), MOST_LEGEND))
+    if table.of_papers:
+        st.caption(safe(" ".join(table.of_papers), MOST_LEGEND))
 
 
-def _furthest(table: PaperTable, measure: str) -> float:
-    """Return how far the cells of a measure are from no bias, at most."""
-    values: Sequence[float] = [
-        abs(cell.value - SHADED[measure])
-        for _, cells in table.lines
-        for cell in cells
-        if cell is not None and cell.row is not None and cell.row.measure == measure
-    ]
-    return max(values, default=0.0)
+def _address(parts: Mapping[str, str]) -> str:
+    """Return the address of this page with other parts, such as the judge and the tab."""
+    kept = {name: st.query_params[name] for name in ("run",) if name in st.query_params}
+    return f"?{urlencode({**kept, **parts})}"
+
+
+def _sorted(table: PaperTable, column: int | None) -> list[list[int]]:
+    """Return the lines' numbers, each with the paper's below it, the largest number first.
+
+    Means and a paper's further judges stay last.
+    """
+    blocks: list[list[int]] = []
+    for number, kind in enumerate(table.kinds):
+        if kind == "printed":
+            blocks[-1].append(number)
+        else:
+            blocks.append([number])
+    if column is None:
+        return blocks
+
+    def rank(block: list[int]) -> tuple[bool, float]:
+        cell = table.lines[block[0]][1][column]
+        value = cell.value if cell is not None and math.isfinite(cell.value) else -math.inf
+        return bool(table.kinds[block[0]]), -value
+
+    own = [block for block in blocks if not table.kinds[block[0]]]
+    return sorted(own, key=rank) + [block for block in blocks if table.kinds[block[0]]]
+
+
+def _strength(findings: Findings) -> dict[int, float]:
+    """Return Cramér's V of each condition, by which its chi-square is shaded."""
+    return {row.condition: row.value for row in findings.select("cramers_v") if not row.of}
+
+
+class _Drawn:
+    """A table as HTML: once with all columns, and once, for phones, a data set at a time."""
+
+    def __init__(
+        self,
+        table: PaperTable,
+        order: Sequence[Sequence[int]],
+        colours: Palette,
+        strength: Mapping[int, float],
+        intervals: bool,
+        link: Callable[[Mapping[str, str]], str] | None,
+    ) -> None:
+        self.table, self.order, self.colours = table, order, colours
+        self.strength, self.intervals, self.link = strength, intervals, link
+
+    def html(self) -> str:
+        """Return the table as HTML. Only the parts for a phone or the others are visible."""
+        every = list(range(len(self.table.about)))
+        colours = self.colours
+        style = f"--ground: {colours.ground}; --muted: {colours.muted}; --line: {colours.border}"
+        wide = f'<div class="paper-all">{self._columns(every)}</div>'
+        groups = groupby(every, key=lambda k: self.table.about[k].over)
+        parts = [(over, list(columns)) for over, columns in groups]
+        if len(parts) < 2:
+            return f'<div class="paper" style="{style}">{self._columns(every)}</div>'
+        phone = "".join(
+            f"<details{'' if number else ' open'}><summary>{_plain(over)}</summary>"
+            f"{self._columns(columns)}</details>"
+            for number, (over, columns) in enumerate(parts)
+        )
+        return (
+            f'<div class="paper" style="{style}">{wide}<div class="paper-one">{phone}</div></div>'
+        )
+
+    def _columns(self, columns: Sequence[int]) -> str:
+        """Return a table of these columns."""
+        about = [self.table.about[k] for k in columns]
+        heads = "".join(f'<th scope="col">{_plain(head)}</th>' for head in self.table.heads)
+        under = "".join(
+            f'<th scope="col"{_first(about, k)}>{_plain(column.under)}</th>'
+            for k, column in enumerate(about)
+        )
+        over = ""
+        if len({column.over for column in about}) > 1:
+            groups = [(name, len(list(g))) for name, g in groupby(column.over for column in about)]
+            named = "".join(
+                f'<th colspan="{wide}" scope="colgroup" class="first">{_plain(name)}</th>'
+                for name, wide in groups
+            )
+            over = f'<tr><td colspan="{len(self.table.heads)}"></td>{named}</tr>'
+        body = "".join(self._line(block, columns) for block in self.order)
+        title = _plain(self.table.title, 300)
+        return (
+            f'<table aria-label="{title}"><thead>{over}<tr>{heads}{under}</tr></thead>'
+            f"<tbody>{body}</tbody></table>"
+        )
+
+    def _line(self, block: Sequence[int], columns: Sequence[int]) -> str:
+        """Return a line with the paper's numbers below ours."""
+        key, cells = self.table.lines[block[0]]
+        paper = self.table.lines[block[1]] if len(block) > 1 else None
+        kind = self.table.kinds[block[0]]
+        name = _plain(key[0])
+        if self.link is not None and not kind:
+            address = escape(self.link({"judge": key[0], "tab": "Bias"}))
+            name = f'<a href="{address}" title="Open this judge">{name}</a>'
+        if paper is not None:
+            name += f"<small>{_plain(paper[0][0])}</small>"
+        heads = [f'<th scope="row">{name}</th>', *(f"<td>{_plain(text)}</td>" for text in key[1:])]
+        about = [self.table.about[k] for k in columns]
+        shown = [
+            self._cell(key, cells[k], paper[1][k] if paper else None, about[at].over, first)
+            for at, k in enumerate(columns)
+            for first in (_first(about, at),)
+        ]
+        of_kind = "grey" if kind in GREY else kind
+        return f'<tr class="{of_kind}">{"".join(heads)}{"".join(shown)}</tr>'
+
+    def _cell(
+        self, key: Key, cell: Cell | None, paper: Cell | None, dataset: str, first: str
+    ) -> str:
+        """Return a cell: our number, its interval, and the paper's number below."""
+        text, style, title = "", "", ""
+        if cell is not None:
+            text = _plain(cell.brief)
+            text = f"<b>{text}</b>" if cell.bold else text
+            said = ""
+            if cell.row is not None:
+                said = "; ".join(filter(None, (inside(cell.row), p_value(cell.row.p))))
+                title = f' title="{_plain(said, 200)}"'
+                style = self._style(cell)
+            if self.link is not None and cell.row is not None:
+                named = {"judge": key[0], "tab": "Judgments"}
+                if dataset:
+                    named["dataset"] = dataset
+                text = f'<a href="{escape(self.link(named))}">{text}</a>'
+            if self.intervals and " to " in said:
+                text += f"<small>{_plain(said.removeprefix('95% CI '))}</small>"
+        if paper is not None:
+            text += f"<small>{_plain(paper.brief)}</small>"
+        return f"<td{first}{title}{style}>{text}</td>"
+
+    def _style(self, cell: Cell) -> str:
+        """Return the shade of a cell as an attribute; empty where it has none."""
+        heat = self._heat(cell)
+        if not heat:
+            return ""
+        heat = MOST_SHADE * max(-1.0, min(1.0, heat))
+        colours = self.colours
+        ground, text = shade(colours, heat), ink(colours, heat)
+        return f' style="background: {ground}; color: {text}; --muted: {text}"'
+
+    def _heat(self, cell: Cell) -> float:
+        """Return how far a number is from no bias, from -1 to 1; 0 where that is not known."""
+        row = cell.row
+        if row is None or not math.isfinite(cell.value):
+            return 0.0
+        measure = row.measure
+        if measure == "chi2":
+            return self.strength.get(row.condition, 0.0) / STRONG_V
+        if measure in ("cramers_v", "v_without_noise"):
+            return max(0.0, cell.value) / STRONG_V
+        if measure == "position_share" and cell.even:
+            return (cell.value - cell.even) / cell.even
+        if measure == "pc":
+            return 2 * (1 - cell.value)
+        return cell.value / STRONG_POINTS if measure == "delta_pos" else 0.0
+
+
+def _first(about: Sequence[object], at: int) -> str:
+    """Return the class of a column that begins a group."""
+    over = [getattr(column, "over", "") for column in about]
+    return ' class="first"' if at == 0 or over[at] != over[at - 1] else ""
+
+
+def _plain(text: str, most: int = MOST_NAME) -> str:
+    """Return text of unknown origin as HTML that shows it literally, on one line."""
+    return escape(printable(shorten(text, most)))
 
 
 VIEW = View("Judges × data sets", has, draw)

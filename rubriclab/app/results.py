@@ -16,14 +16,20 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from rubriclab.app import answer_tabs, call_browser, judges_tab, rate, state
+from rubriclab.app import (
+    answer_tabs,
+    call_browser,
+    judges_paper_table,
+    judges_tab,
+    rate,
+    state,
+)
 from rubriclab.app.chart_view import chart
-from rubriclab.app.forms import download, ways_in
-from rubriclab.app.frame import faults, fold, go, safe, tabs, verbatim
+from rubriclab.app.forms import ways_in
+from rubriclab.app.frame import fold, go, safe, tabs, verbatim
 from rubriclab.app.judges_view import Several
 from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
-from rubriclab.data.safe_files import csv_text
 from rubriclab.exports.paper_table import PaperTable, paper_table
 from rubriclab.exports.report import method_lines
 from rubriclab.figures import pictures
@@ -31,9 +37,8 @@ from rubriclab.figures.marks import Picture
 from rubriclab.figures.pictures import Shown
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
-from rubriclab.model.text import count, file_name, printable, shorten
+from rubriclab.model.text import count, printable, shorten
 from rubriclab.words.answer import Answer, judged
-from rubriclab.words.paper_grid import axes_of, numbers_of
 from rubriclab.words.phrases import MINUS, ci, number, readable
 from rubriclab.words.subject import CHOICES, Subject, calls_in, settings, subjects_by_name
 from rubriclab.words.what_helps import has_help
@@ -96,12 +101,7 @@ def page() -> None:
         answer, "bias", _main(chosen), key, partial(call_browser.open_calls, key)
     )
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
-    several = Several(
-        findings,
-        findings.conditions[chosen.condition].dataset,
-        "results",
-        tuple(state.kept(info.id).papers),
-    )
+    several = several_of(chosen)
     if judges_tab.is_shown(several):
         parts["Judges"] = lambda: judges_tab.draw(several)
     if subject.calls and has_people(findings, subject.condition):
@@ -118,6 +118,13 @@ def page() -> None:
         # What several ways to ask have in common is their comparison, not the first one's answer.
         st.session_state["tab"] = "Judges"
     tabs(parts)
+
+
+def several_of(chosen: Chosen) -> Several:
+    """Return every judge and data set of the run, for the views that compare them."""
+    dataset = chosen.findings.conditions[chosen.condition].dataset
+    papers = tuple(state.kept(chosen.info.id).papers)
+    return Several(chosen.findings, dataset, "results", papers)
 
 
 def nothing(title: str = "Results") -> None:
@@ -559,52 +566,6 @@ def _by_level(findings: Findings, factor: str) -> None:
 # ---------------------------------------------------------------- the folds
 
 
-def choose_table(run_id: str, findings: Findings) -> PaperTable:
-    """Ask for a measure, and return its table over judges, data sets, or levels of a factor.
-
-    Raises LabError if the papers' layout cannot show this measure.
-    """
-    measures = {row.measure: row.about.name for row in findings.rows if row.measure != "gate"}
-    axes = axes_of(findings)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        called = measures.__getitem__
-        measure = str(
-            st.selectbox("Measure", list(measures), format_func=called, key="measure", width=340)
-        )
-        start = axes.index(_first_axis(findings, axes))
-        across = st.selectbox(
-            "Columns", axes, start, format_func=readable, key="columns", width=180
-        )
-        number = ""
-        which = numbers_of(findings, measure, across)
-        if which:
-            number = st.selectbox("Number", which, format_func=_readable_number, width=180)
-        strategies = {asked.strategy for asked in findings.conditions}
-        by_strategy = len(strategies) > 1 and st.checkbox(
-            "One row per ordering strategy", key="by-strategy"
-        )
-    return paper_table(
-        findings,
-        f"{measure}:{number}" if number else measure,
-        across=across,
-        by_strategy=by_strategy,
-        papers=state.kept(run_id).papers,
-    )
-
-
-def _first_axis(findings: Findings, axes: Sequence[str]) -> str:
-    """Return what the columns show at first: what varies, else the first axis."""
-    if not any(asked.variant for asked in findings.conditions):
-        return axes[0]
-    if len({asked.dataset for asked in findings.conditions}) > 1:
-        return "dataset"
-    return axes[min(2, len(axes) - 1)]  # the first factor; judge and data set come before it
-
-
-def _readable_number(part: str) -> str:
-    return plain_name(part.replace("=", " ").replace(",", ", "))
-
-
 def show_table(table: PaperTable) -> None:
     """Draw a table as papers print it, with its legend."""
     st.dataframe(table.frame(), hide_index=True, width="stretch")
@@ -614,13 +575,9 @@ def show_table(table: PaperTable) -> None:
 def _more(chosen: Chosen, answer: Answer) -> None:
     """Draw further cautions, the papers' table, and every row by topic with its charts."""
     answer_tabs.show_cautions(answer.cautions[answer_tabs.MOST_CAUTIONS :])
-    if len(chosen.findings.conditions) > 1:
-        with faults():
-            table = choose_table(chosen.info.id, chosen.findings)
-            show_table(table)
-            with st.container(horizontal=True):
-                download("CSV", csv_text(table.numbers()), file_name(table.title, ".csv"))
-                download("LaTeX", table.latex(), file_name(table.title, ".tex"))
+    several = several_of(chosen)
+    if len(chosen.findings.conditions) > 1 and not judges_tab.is_shown(several):
+        judges_paper_table.draw(several)
     rows = [row for row in chosen.findings.rows if row.condition in chosen.codes.values()]
     for topic in dict.fromkeys(row.topic for row in rows):
         st.markdown(f"**{readable(topic)}**")

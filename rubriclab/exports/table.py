@@ -320,6 +320,24 @@ def on_a_line(text: str) -> str:
     return printable(" ".join(text.splitlines()))
 
 
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    MINUS: "$-$",
+    NBSP: "~",
+    "<": "$<$",
+    ">": "$>$",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+"""How LaTeX writes what it would read as a command."""
+
+
+def in_latex(text: str) -> str:
+    """Return a text as LaTeX shows it literally."""
+    return "".join(LATEX.get(sign, sign) for sign in text)
+
+
 def latex_table(table: pd.DataFrame) -> str:
     """Return any frame as a tabular (booktabs), with its names and cells escaped."""
     table = table.map(lambda cell: on_a_line(cell) if isinstance(cell, str) else cell)

@@ -611,6 +611,10 @@ class PaperPart(Part):
         description="Number for each judge and column, in the unit of the measure.",
     )
     note: str = Field("", max_length=1_000, description="What differs from the paper.")
+    items: dict[str, int] = Field(
+        default_factory=dict,
+        description="Number of items, or pairs, in the paper for each data set.",
+    )
 
 
 class Study(Part):

@@ -194,21 +194,24 @@ def _with(
 def _verdicts_that_change(
     before: JudgmentTable, after: JudgmentTable, reading: ReadingPart
 ) -> list[str]:
-    """Return “judge, condition, measure: old word → new word” for each verdict that differs."""
+    """Return “condition, measure: old word → new word” for each verdict that differs."""
     old_words, new_words = _verdicts(before, reading), _verdicts(after, reading)
     changed = []
-    for name, old in old_words.items():
-        new = new_words.get(name, "none")
+    for (code, measure), old in old_words.items():
+        new = new_words.get((code, measure), "none")
         if new != old:
-            changed.append(f"{name}: {old} → {new}")
+            about = before.conditions[code]
+            parts = [about.judge, about.dataset, about.strategy]
+            parts += [f"{factor} = {level}" for factor, level in about.variant.items()]
+            changed.append(f"{' · '.join(parts)}, {measure}: {old} → {new}")
     return changed
 
 
-def _verdicts(table: JudgmentTable, reading: ReadingPart) -> dict[str, str]:
-    """Return the verdict words of a table, by judge, condition and measure."""
-    given = {}
-    for row in Findings(Judgments(table, reading.unit), reading).of_topic("verdict"):
-        if row.topic == "verdict" and row.measure != "gate":
-            judge = table.conditions[row.condition].judge
-            given[f"{judge}, condition {row.condition}, {row.measure}"] = str(row.verdict)
-    return given
+def _verdicts(table: JudgmentTable, reading: ReadingPart) -> dict[tuple[int, str], str]:
+    """Return the verdict words of a table, by the code of a condition and the measure."""
+    findings = Findings(Judgments(table, reading.unit), reading)
+    return {
+        (row.condition, row.measure): str(row.verdict)
+        for row in findings.of_topic("verdict")
+        if row.topic == "verdict" and row.measure != "gate"
+    }

@@ -1,21 +1,29 @@
 """Arrange a run's numbers as papers print them: a line for each judge, a column for each data set.
 
-Columns may also be the levels of a factor, or a part of what rows are about. A cell holds the row
-that its text was made of. ``exports/paper_table.py`` writes the grid in its formats.
+Columns may also be the levels of a factor, or a part of what rows are about. Several measures stand
+side by side below each of them. A cell holds the row that its text was made of.
+``exports/paper_table.py`` writes the grid in its formats.
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import MEASURES, Findings, Measure, Row
 from rubriclab.model.judgment import level_text, variant_text
 from rubriclab.model.study import PaperPart
-from rubriclab.model.text import LabError, shorten
+from rubriclab.model.text import LabError, count, shorten
 from rubriclab.words.paper_names import matched
-from rubriclab.words.phrases import NBSP, ends, measure_of, number, p_value
+from rubriclab.words.phrases import (
+    NBSP,
+    against_name,
+    ends,
+    measure_of,
+    number,
+    p_value,
+)
 from rubriclab.words.subject import EQUIVALENT, MEASURE_OF, UNDECIDED
 
 OPEN, SMALL, VOID, NOT_SIGNIFICANT = "°", "≈", "†", "ⁿˢ"
@@ -33,9 +41,34 @@ LEGEND = {
 }
 AVERAGED = ("dataset", "target", "task")
 """What a mean over columns may be taken over. Levels of a factor are compared, not averaged."""
-COUNTED = ("target", "task")
-"""Columns over which papers also print the largest number and count the tests that reject."""
-MEAN, PAPER = "Mean", "(paper)"
+LARGEST_OF = ("target", "task")
+"""Columns over which papers also print the largest number."""
+MEAN, PAPER, REJECTED = "Mean", "(paper)", f"p{NBSP}<{NBSP}{ALPHA:g}"
+SHORT = {
+    "chi2": "χ²",
+    "cramers_v": "V",
+    "v_without_noise": "V without noise",
+    "position_share": "Pos",
+    "within_item_sd": "SD within",
+    "pearson": "r",
+    "spearman": "rho",
+    "delta_pos": "Delta Pos",
+    "friedman": "Friedman",
+    "pc": "PC",
+    "pf": "PF",
+    "rs": "RS",
+    "rs_sd": "SD of RS",
+    "error_rate": "Error",
+    "kendall_tau": "tau-b",
+}
+"""What papers call a measure in the head of a column. Where they are used, the legend says what
+they mean.
+"""
+LARGEST = "Largest"
+SUMMARIES = (MEAN, LARGEST, REJECTED)
+"""Columns that sum up the others, in this order."""
+EVEN = "Bold: the 95% CI of this share alone leaves out an even share."
+INDEPENDENT = "χ² takes calls as independent, and grows with their number."
 DEFAULT = "default"
 FIELDS = ("Judge", "Data set", "Ordering strategy", "Reordered", "Positions", "Variant")
 """What can tell two lines apart; the last is the variant."""
@@ -50,7 +83,8 @@ class Cell:
     """One number as it is printed.
 
     ``form``: how a mean of such numbers is written, empty where there can be none. ``row``: what it
-    was made of, None of means.
+    was made of, None of means. ``short``: the number with its marks alone, where ``text`` has more.
+    ``even``: of a position's share, what it would be without bias; NaN of others.
     """
 
     text: str
@@ -58,6 +92,19 @@ class Cell:
     form: str = ""
     marks: str = ""
     row: Row | None = None
+    short: str = ""
+    even: float = math.nan
+
+    @property
+    def bold(self) -> bool:
+        """Whether the interval of a share leaves out an even one."""
+        low, high = self.row.interval if self.row is not None else (math.nan, math.nan)
+        return low > self.even or high < self.even
+
+    @property
+    def brief(self) -> str:
+        """The number with its marks, without interval and p."""
+        return self.short or self.text
 
 
 Cells = tuple[Cell | None, ...]
@@ -68,16 +115,50 @@ Summary = tuple[str, Callable[[Sequence[Cell | None]], Cell | None]]
 
 
 @dataclass(frozen=True)
+class Column:
+    """A column of numbers. ``measure``: as it was asked for. ``over``: what several columns share,
+    such as a data set; empty where they share nothing. ``under``: its own short head.
+    """
+
+    name: str
+    measure: str
+    over: str = ""
+    under: str = ""
+
+
+@dataclass(frozen=True)
 class PaperGrid:
-    """``heads``: what the first columns name. ``columns``: the others. ``legend``: what its marks
-    mean.
+    """A table as papers print it.
+
+    ``heads``: what the first columns name. ``about``: the others. ``marks``: what heads and marks
+    mean. ``of_papers``: which papers' numbers are beside ours, and what was matched. ``kinds``: of
+    the lines: printed (in a paper, of the judge above), apart (in a paper, of a judge that the run
+    lacks), summed, or empty. ``emphasis``: what bold means, empty where nothing is bold.
     """
 
     title: str
     heads: Key
-    columns: Key
+    about: tuple[Column, ...]
     lines: tuple[Line, ...]
-    legend: Key
+    marks: Key
+    of_papers: Key
+    kinds: Key
+    emphasis: str = ""
+
+    @property
+    def columns(self) -> Key:
+        """The names of the columns."""
+        return tuple(column.name for column in self.about)
+
+    @property
+    def legend(self) -> Key:
+        """Everything that is said below the grid."""
+        return self.marks + self.of_papers
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether several measures share what is above them. Their cells are brief."""
+        return any(column.over for column in self.about)
 
 
 def paper_grid(
@@ -91,48 +172,39 @@ def paper_grid(
     """Return measures of every judge (lines) by what ``across`` names (columns).
 
     ``measures``: names; “position_share:1” takes the rows about position 1
-    (“position_given_score:score=5,position=1”). ``across``: dataset, strategy, a factor that the
-    run varies, or a part of what rows are about (target, task, position, variant and so on).
-    ``by_strategy``: a line for each ordering strategy; else each judge's condition with the most
-    orders. ``papers``: what papers printed of the run's design; those of the same measure and
+    (“position_given_score:score=5,position=1”), “pearson:against=GPT-4” those with that judge.
+    Several stand side by side below each data set or level. ``across``: dataset, strategy, a factor
+    that the run varies, or a part of what rows are about (target, task, position, variant and so
+    on). ``by_strategy``: a line for each ordering strategy; else each judge's condition with the
+    most orders. ``papers``: what papers printed of the run's design; those of the same measures and
     columns get lines of their own, below the judge that ``matched`` finds for the paper's, and the
-    legend says which was matched. Means are unweighted and
-    only where every number is there. Raises LabError where nothing can be shown, naming what can.
+    legend says which was matched. Means are unweighted and only where every number is there. Raises
+    LabError where nothing can be shown, naming what can.
     """
-    asked = [measures] if isinstance(measures, str) else list(measures)
+    asked = [measures] if isinstance(measures, str) else list(dict.fromkeys(measures))
     sorter = _Sorter(findings, across, by_strategy)
-    columns: list[str] = []
-    titles: list[str] = []
-    lines: dict[Key, list[Cell | None]] = {}
-    printed: dict[str, list[Cell | None]] = {}
-    same: list[PaperPart] = []
+    parts = []
     for text in asked:
-        rows = _rows(findings, text, across)
-        titles.append(_title(text))
-        mine, cells = sorter.arranged(rows)
-        for key in dict.fromkeys([*lines, *cells]):
-            before = lines.get(key, [None] * len(columns))
-            lines[key] = before + cells.get(key, [None] * len(mine))
+        names, cells = sorter.arranged(_rows(findings, text, across))
         own = [paper for paper in papers if (paper.measure, paper.across) == (text, across)]
-        same += own
-        of_papers = _printed(own, _form(_measure(text)), mine)
-        for judge in dict.fromkeys([*printed, *of_papers]):
-            before = printed.get(judge, [None] * len(columns))
-            printed[judge] = before + list(of_papers.get(judge, [None] * len(mine)))
-        if len(asked) == 1:
-            columns += mine
-        elif len(mine) == 1:
-            columns.append(titles[-1])
-        else:
-            columns += [f"{column} · {titles[-1]}" for column in mine]
-    body = _with_means(lines, {judge: tuple(cells) for judge, cells in printed.items()})
+        parts.append(_Part(text, names, cells, own))
+    columns = _side_by_side(parts)
+    lines = {key: _joined(parts, columns, key) for part in parts for key in part.lines}
+    lines = _with_means_over_data_sets(lines)
+    printed = _printed_lines(parts, columns)
+    body = _with_means(lines, printed)
     heads = [0, *(k for k in range(1, len(FIELDS)) if len({key[k] for key in lines}) > 1)]
+    about = _named(parts, columns)
+    shown = [cell for _, _, cells in body for cell in cells if cell is not None]
     return PaperGrid(
-        title="; ".join(titles),
+        title="; ".join(_title(text) for text in asked),
         heads=tuple(FIELDS[k] for k in heads),
-        columns=tuple(columns),
-        lines=tuple((tuple(key[k] for k in heads), cells) for key, cells in body),
-        legend=tuple(_legend(body, columns, same, asked, _matches(lines, printed))),
+        about=about,
+        lines=tuple((tuple(key[k] for k in heads), cells) for _, key, cells in body),
+        marks=tuple(_legend(body, about, asked)),
+        of_papers=tuple(_of_papers(findings, parts, lines, printed)),
+        kinds=tuple(kind for kind, _, _ in body),
+        emphasis=EVEN if any(cell.bold for cell in shown) else "",
     )
 
 
@@ -154,8 +226,87 @@ def numbers_of(findings: Findings, measure: str, across: str) -> list[str]:
     """
     rows = findings.select(measure)
     named = _by_columns(findings, rows, across)
-    rests = dict.fromkeys(_rest(row, named) for row in rows)
+    rests = dict.fromkeys(_rest(findings, row, named) for row in rows)
     return [] if "" in rests else list(rests)
+
+
+def yardsticks_of(findings: Findings, measure: str) -> list[str]:
+    """Return the judges that a measure compares others with, each as “against=GPT-4”."""
+    rows = [row for row in findings.select(measure) if set(row.of) == {"against"}]
+    return list(dict.fromkeys(_rest(findings, row, ()) for row in rows))
+
+
+def askable(findings: Findings, across: str) -> list[str]:
+    """Return every measure that a grid with such columns can be about, with the parts that say
+    which of its numbers: “pc”, “position_share:position=1”.
+    """
+    by_measure: dict[str, list[Row]] = {}
+    for row in findings.rows:
+        by_measure.setdefault(row.measure, []).append(row)
+    of_condition = across in ("dataset", "strategy") or any(
+        across in about.variant for about in findings.conditions
+    )
+    asked: list[str] = []
+    for measure, rows in by_measure.items():
+        kept = rows if of_condition else [row for row in rows if across in row.of]
+        named = _by_columns(findings, kept, across)
+        rests = dict.fromkeys(_rest(findings, row, named) for row in kept)
+        asked += [f"{measure}:{rest}" if rest else measure for rest in rests]
+    return asked
+
+
+# ---------------------------------------------------------------- measures side by side
+@dataclass(frozen=True)
+class _Part:
+    """One measure of a grid: its columns, its cells by line, and what papers printed of it.
+
+    ``names``: of its columns, those that sum up the others at the end.
+    """
+
+    text: str
+    names: list[str]
+    lines: dict[Key, list[Cell | None]]
+    papers: Sequence[PaperPart] = field(default_factory=tuple)
+
+    @property
+    def levels(self) -> list[str]:
+        """The names of columns that sum up nothing."""
+        return [name for name in self.names if name not in SUMMARIES]
+
+
+Place = tuple[int, str]
+"""A column: the number of its part, and its name there."""
+Kept = tuple[str, Key, Cells]
+"""A line: its kind (empty, printed, apart or summed), its names and its cells."""
+
+
+def _side_by_side(parts: Sequence[_Part]) -> list[Place]:
+    """Return the columns of all parts: by data set or level, then by measure; summaries last."""
+    levels = dict.fromkeys(level for part in parts for level in part.levels)
+    names = [*levels, *(name for name in SUMMARIES if any(name in part.names for part in parts))]
+    return [(k, name) for name in names for k, part in enumerate(parts) if name in part.names]
+
+
+def _joined(parts: Sequence[_Part], columns: Sequence[Place], key: Key) -> list[Cell | None]:
+    """Return the cells of a line, in the order of the columns."""
+    own = [dict(zip(part.names, part.lines.get(key, ()), strict=False)) for part in parts]
+    return [own[k].get(name) for k, name in columns]
+
+
+def _named(parts: Sequence[_Part], columns: Sequence[Place]) -> tuple[Column, ...]:
+    """Return the columns with their heads: what they share goes above their measures."""
+    several = len({name for _, name in columns}) > 1
+    named = []
+    for k, name in columns:
+        text = parts[k].text
+        if len(parts) == 1:
+            named.append(Column(name, text, under=name))
+        elif several:
+            short = short_title(text)
+            named.append(Column(f"{name} · {short}", text, over=name, under=short))
+        else:
+            named.append(Column(_title(text), text, under=short_title(text)))
+    return tuple(named)
 
 
 # ---------------------------------------------------------------- titles and legends
@@ -166,65 +317,132 @@ def _measure(text: str) -> Measure:
 def _title(text: str) -> str:
     """Return the title of “measure:name=value”."""
     title, part = _measure(text).name, text.partition(":")[2]
+    if part.startswith("against="):
+        return f"{title} with {part.partition('=')[2]}"
     return f"{title} ({part.replace('=', ' ').replace(',', ', ')})" if part else title
 
 
-def _printed(papers: Sequence[PaperPart], form: str, columns: Sequence[str]) -> dict[str, Cells]:
-    """Return the cells of what papers printed, by the paper's name of a judge."""
-    printed: dict[str, Cells] = {}
-    for paper in papers:
-        for judge, by_column in paper.numbers.items():
-            cells: list[Cell | None] = []
-            for column in columns:
-                value = by_column.get(matched(column, by_column), math.nan)
-                known = math.isfinite(value)
-                cells.append(Cell(number(value, form), value) if known else None)
-            printed[judge] = tuple(cells)
-    return printed
+def short_title(text: str) -> str:
+    """Return how the head of a column calls “measure:name=value”: “χ²”, “Pos 1”, “r with GPT-4”."""
+    measure, _, part = text.partition(":")
+    if measure not in SHORT:
+        return _title(text)
+    name, _, value = part.rpartition("=")
+    if name == "against":
+        return f"{SHORT[measure]} with {value}"
+    return f"{SHORT[measure]} {value}" if value else SHORT[measure]
 
 
-def _matches(lines: Iterable[Key], printed: Mapping[str, object]) -> list[str]:
-    """Say which judges were found in the paper by another name, and which were not found."""
-    if not printed:
-        return []
-    judges = dict.fromkeys(key[0] for key in lines)
-    found = {judge: matched(judge, printed) for judge in judges}
-    renamed = [f"{own} = {paper}" for own, paper in found.items() if paper and paper != own]
-    missed = [own for own, paper in found.items() if not paper]
-    said = []
-    if renamed:
-        said.append(f"Matched with the paper's names: {'; '.join(renamed)}.")
-    if missed:
-        said.append(f"Not matched with a name in the paper: {'; '.join(missed)}.")
-    return said
-
-
-def _legend(
-    body: Sequence[Line],
-    columns: Sequence[str],
-    papers: Sequence[PaperPart],
-    asked: Sequence[str],
-    matches: Sequence[str],
-) -> list[str]:
-    """Return what the marks of a grid mean, and where its numbers are from."""
-    cells = [cell for _, line in body for cell in line if cell is not None]
+def _legend(body: Sequence[Kept], columns: Sequence[Column], asked: Sequence[str]) -> list[str]:
+    """Return what the heads and marks of a grid mean."""
+    cells = [cell for _, _, line in body for cell in line if cell is not None]
     used = "".join(cell.marks for cell in cells)
-    legend = [f"{mark} {words}." for mark, words in LEGEND.items() if mark in used]
-    legend += dict.fromkeys(f"{PAPER}: {paper.table}. {paper.note}".strip() for paper in papers)
-    legend += matches
+    legend = []
+    if len(asked) > 1 and any(column.over for column in columns):
+        meant = [f"{short_title(text)}: {_title(text)}" for text in asked]
+        legend.append(f"{'; '.join(meant)}.")
+    legend += [f"{mark} {words}." for mark, words in LEGEND.items() if mark in used]
+    if "chi2" in asked:
+        legend.append(INDEPENDENT)
     if any(" to " in cell.text for cell in cells):
-        legend.append("In brackets: 95% CI, unless another level stands there.")
-    legend += dict.fromkeys(_measure(text).sign for text in asked if _measure(text).sign)
-    if MEAN in [*columns, *(key[0] for key, _ in body)]:
+        if any(column.over for column in columns):
+            legend.append("Intervals are in the files for CSV and JSON.")
+        else:
+            legend.append("In brackets: 95% CI, unless another level stands there.")
+    measures = dict.fromkeys(column.measure for column in columns)
+    legend += dict.fromkeys(_measure(text).sign for text in measures if _measure(text).sign)
+    names = [column.over or column.name for column in columns]
+    if MEAN in [*names, *(key[0] for _, key, _ in body)]:
         legend.append("Means are unweighted.")
     return legend
 
 
+# ---------------------------------------------------------------- what papers printed
+def _printed_lines(parts: Sequence[_Part], columns: Sequence[Place]) -> dict[str, Cells]:
+    """Return the cells of what papers printed, by the paper's name of a judge."""
+    printed: dict[str, list[Cell | None]] = {}
+    for at, (number_of_part, name) in enumerate(columns):
+        part = parts[number_of_part]
+        form = _form(_measure(part.text))
+        for paper in part.papers:
+            for judge, by_column in paper.numbers.items():
+                cells = printed.setdefault(judge, [None] * len(columns))
+                value = by_column.get(matched(name, by_column), math.nan)
+                if math.isfinite(value) and cells[at] is None:
+                    cells[at] = Cell(number(value, form), value)
+    return {judge: tuple(cells) for judge, cells in printed.items()}
+
+
+def _of_papers(
+    findings: Findings,
+    parts: Sequence[_Part],
+    lines: Iterable[Key],
+    printed: Mapping[str, object],
+) -> list[str]:
+    """Say which tables numbers are from, which names were matched, and what differs from ours."""
+    papers = [paper for part in parts for paper in part.papers]
+    if not papers:
+        return []
+    by_note: dict[str, list[str]] = {}
+    for paper in papers:
+        tables = by_note.setdefault(paper.note, [])
+        if paper.table not in tables:
+            tables.append(paper.table)
+    said = [f"{PAPER}: {'; '.join(tables)}. {note}".strip() for note, tables in by_note.items()]
+    names = dict.fromkeys(key[0] for key in lines)
+    found = {judge: matched(judge, printed) for judge in names}
+    levels = dict.fromkeys(level for part in parts for level in part.levels)
+    theirs = dict.fromkeys(
+        column for paper in papers for numbers in paper.numbers.values() for column in numbers
+    )
+    columns = {level: matched(level, theirs) for level in levels}
+    pairs = {**columns, **found}.items()
+    renamed = [f"{own} = {paper} in the paper" for own, paper in pairs if paper not in ("", own)]
+    if renamed:
+        said.append(f"Matched: {'; '.join(renamed)}.")
+    missed = [own for own, paper in found.items() if not paper]
+    if missed:
+        said.append(f"Not matched with a judge in the paper: {'; '.join(missed)}.")
+    without = [level for level, paper in columns.items() if not paper]
+    without += [short_title(part.text) for part in parts if not part.papers]
+    if without:
+        said.append(f"The paper prints no number for: {'; '.join(without)}.")
+    return said + _items(findings, papers)
+
+
+def _items(findings: Findings, papers: Sequence[PaperPart]) -> list[str]:
+    """Say where a run has another number of items or pairs than the paper, by data set."""
+    said: dict[str, tuple[int, int, str]] = {}
+    for paper in papers:
+        for arm in findings.judgments.arms if paper.items else ():
+            name = arm.condition.dataset
+            theirs = paper.items.get(matched(name, paper.items), 0)
+            ours = len(set(arm.item_code.tolist()))
+            noun = "pair" if arm.condition.reorder == "pairs" else "item"
+            if theirs and ours != theirs:
+                said[name] = max(said.get(name, (0, theirs, noun)), (ours, theirs, noun))
+    return [
+        f"{name}: {count(ours, noun)} here, {theirs:,} in the paper."
+        for name, (ours, theirs, noun) in said.items()
+    ]
+
+
 # ---------------------------------------------------------------- which rows are meant
-def _rest(row: Row, named: Iterable[str]) -> str:
+def _rest(findings: Findings, row: Row, named: Iterable[str]) -> str:
     """Return what a row is about except for the parts that are named: “score=5,position=1”."""
-    rest = {name: value for name, value in row.of.items() if name not in named}
-    return ",".join(f"{name}={level_text(value)}" for name, value in rest.items())
+    rest = [name for name in row.of if name not in named]
+    return ",".join(f"{name}={_part_text(findings, row, name)}" for name in rest)
+
+
+def _part_text(findings: Findings, row: Row, name: str) -> str:
+    """Return a part of what a row is about; of another condition its judge, else what differs."""
+    value = row.of.get(name, "")
+    if name != "against" or not isinstance(value, int):
+        return level_text(value)
+    judge = findings.conditions[value].judge
+    if judge != findings.conditions[row.condition].judge:
+        return judge
+    return against_name(row, findings.conditions)
 
 
 def _by_columns(findings: Findings, rows: Sequence[Row], across: str) -> tuple[str, ...]:
@@ -253,17 +471,21 @@ def _rows(findings: Findings, text: str, across: str) -> list[Row]:
     rows = [
         row
         for row in rows
-        if all(level_text(row.of.get(name, "")) == value for name, value in named.items())
+        if all(_part_text(findings, row, name) == value for name, value in named.items())
     ]
     named_too = (*_by_columns(findings, rows, across), *named)
-    rests = {_rest(row, named_too) for row in rows}
+    rests = {_rest(findings, row, named_too) for row in rows}
     if "" not in rests and len(rests) != 1:
-        parts = "; ".join(numbers_of(findings, measure, across)[:MOST_CHOICES]) or "no others"
+        named_by_columns = _by_columns(findings, findings.select(measure), across)
+        every = dict.fromkeys(
+            _rest(findings, row, named_by_columns) for row in findings.select(measure)
+        )
+        parts = "; ".join([part for part in every if part][:MOST_CHOICES]) or "no others"
         raise LabError(
             f"Say which number of {measure} is meant, as {measure}:NAME=VALUE; there are {parts}."
         )
     if "" in rests:
-        rows = [row for row in rows if not _rest(row, named_too)]
+        rows = [row for row in rows if not _rest(findings, row, named_too)]
     if "variant" in named_too and across != "variant":
         rows = [row for row in rows if _of_a_level(findings, row)]
     return [row for row in rows if across in row.of] or rows
@@ -349,23 +571,22 @@ class _Sorter:
     def _summaries(
         self, levels: Sequence[str], cells: Mapping[Key, Sequence[Cell | None]]
     ) -> list[Summary]:
-        """Return the columns after the levels: their mean, over criteria or tasks also the largest
-        number and how many tests reject at 5%.
+        """Return the columns after the levels: their mean, how many tests reject at 5%, and over
+        criteria or tasks also the largest number.
         """
         summaries: list[Summary] = []
-        counted = self.across in COUNTED
         means = any(_mean(line) is not None for line in cells.values())
         if self.across in AVERAGED and len(levels) > 1 and means:
             summaries.append((MEAN, _mean))
-            if counted:
-                summaries.append(("Largest", _largest))
+            if self.across in LARGEST_OF:
+                summaries.append((LARGEST, _largest))
         tested = any(
             cell is not None and cell.row is not None and math.isfinite(cell.row.p)
             for line in cells.values()
             for cell in line
         )
-        if counted and tested:
-            summaries.append((f"p{NBSP}<{NBSP}0.05", _rejected))
+        if tested and self.across in AVERAGED and (len(levels) > 1 or self.across in LARGEST_OF):
+            summaries.append((REJECTED, _rejected))
         return summaries
 
     def _column(self, row: Row) -> str | None:
@@ -426,12 +647,17 @@ class _Sorter:
         if math.isfinite(row.value):
             text = number(row.value, form)
         text += marks
+        short = text
         level, _, inside = ends(*row.interval, form, row.level).partition(" CI ")
         if inside:
             usual = math.isclose(row.level, 0.95)
             text += f" ({inside})" if usual else f" ({inside}; {level} CI)"
         text = " ".join(part for part in (text, p_value(row.p)) if part)
-        return Cell(text, row.value, "" if row.why == "statistic" else form, marks, row)
+        of_mean = "" if row.why == "statistic" else form
+        even = math.nan
+        if row.measure == "position_share":
+            even = 1 / self.conditions[row.condition].positions
+        return Cell(text, row.value, of_mean, marks, row, short, even)
 
 
 def _form(about: Measure) -> str:
@@ -466,30 +692,58 @@ def _largest(cells: Sequence[Cell | None]) -> Cell | None:
     return Cell(number(value, form), value, form)
 
 
-def _rejected(cells: Sequence[Cell | None]) -> Cell:
+def _rejected(cells: Sequence[Cell | None]) -> Cell | None:
     """Count the tests that reject at 5%, as papers do."""
     known = [cell.row.p for cell in cells if cell and cell.row and math.isfinite(cell.row.p)]
-    return Cell(f"{sum(p < ALPHA for p in known)} of {len(known)}")
+    return Cell(f"{sum(p < ALPHA for p in known)} of {len(known)}") if known else None
 
 
-def _with_means(lines: Mapping[Key, list[Cell | None]], printed: Mapping[str, Cells]) -> list[Line]:
-    """Return the lines with a paper's below that of the same judge (else below all).
+def _with_means_over_data_sets(
+    lines: Mapping[Key, list[Cell | None]],
+) -> dict[Key, list[Cell | None]]:
+    """Return the lines with each judge's mean over its data sets below them, if it has several.
 
-    Last comes the mean over judges of each kind of line.
+    Papers print it where columns are the levels of a factor (Xu et al. v2, Table 4).
     """
-    body: list[Line] = []
-    left = dict(printed)
-    kinds: dict[Key, list[list[Cell | None]]] = {}
+    same: dict[Key, list[Key]] = {}
+    for key in lines:
+        same.setdefault((key[0], *key[2:]), []).append(key)
+    out: dict[Key, list[Cell | None]] = {}
+    for (judge, *rest), keys in same.items():
+        out |= {key: lines[key] for key in keys}
+        means = [_mean(column) for column in zip(*(lines[key] for key in keys), strict=True)]
+        if len(keys) > 1 and any(means):
+            out[judge, MEAN, *rest] = means
+    return out
+
+
+def _with_means(
+    lines: Mapping[Key, Sequence[Cell | None]], printed: Mapping[str, Cells]
+) -> list[Kept]:
+    """Return the lines with a paper's below each judge that it matches, others below all.
+
+    A paper's numbers over other columns than data sets are means over them.
+
+    Last come, for each kind of line, the means over judges, and how many tests reject.
+    """
+    body: list[Kept] = []
+    shown: dict[str, str] = {}
+    kinds: dict[Key, list[Sequence[Cell | None]]] = {}
     for key, cells in lines.items():
-        body.append((key, tuple(cells)))
+        body.append(("", key, tuple(cells)))
         kinds.setdefault(key[1:], []).append(cells)
-        paper = matched(key[0], left)
-        if paper:
-            body.append(((f"{paper} {PAPER}", *key[1:]), left.pop(paper)))
+        paper = matched(key[0], printed)
+        mean_follows = key[1] != MEAN and (key[0], MEAN, *key[2:]) in lines
+        if paper and key[0] not in shown and not mean_follows:
+            body.append(("printed", (f"{paper} {PAPER}", *key[1:]), printed[paper]))
+            shown[key[0]] = paper
     first_kind, *_ = kinds
-    body += [((f"{judge} {PAPER}", *first_kind), cells) for judge, cells in left.items()]
+    for judge, of_paper in printed.items():
+        if judge not in shown.values():
+            body.append(("apart", (f"{judge} {PAPER}", *first_kind), of_paper))
     for kind, several in kinds.items():
-        means = tuple(_mean(column) for column in zip(*several, strict=True))
-        if len(several) > 1 and any(mean is not None for mean in means):
-            body.append(((MEAN, *kind), means))
+        for name, summed in ((MEAN, _mean), (REJECTED, _rejected)):
+            sums = tuple(summed(column) for column in zip(*several, strict=True))
+            if len(several) > 1 and any(cell is not None for cell in sums):
+                body.append(("summed", (name, *kind), sums))
     return body

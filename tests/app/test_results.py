@@ -164,20 +164,6 @@ def test_a_run_that_varies_a_level_shows_what_the_level_does(lab: Lab) -> None:
     )  # shares, cells and slopes; V, reversing and spread by level
 
 
-def test_several_judges_are_shown_in_a_table_as_papers_print_it(lab: Lab) -> None:
-    run = kept(made.options_table({"one": made.always_first, "two": made.mostly_first}, items=12))
-    app = lab("results", run=run)
-    app.session_state["more"] = True
-    healthy(app.run())
-    app.selectbox(key="measure").set_value("position_share")
-    healthy(app.run())
-    table = app.dataframe[0].value
-    assert list(table.columns) == ["Judge", "answers"]
-    assert list(table["Judge"]) == ["one", "two", "Mean"]
-    assert table["answers"][0].startswith("100.0%")
-    assert {button.label for button in app.get("download_button")} == {"CSV", "LaTeX"}
-
-
 def test_no_run_leads_to_the_ways_in(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,16 @@ from rubriclab.exports.paper_table import paper_table
 from rubriclab.model.judgment import Condition
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import LabError
-from rubriclab.words.paper_grid import NOT_SIGNIFICANT, OPEN, SMALL, VOID, axes_of, numbers_of
+from rubriclab.words.paper_grid import (
+    NOT_SIGNIFICANT,
+    OPEN,
+    REJECTED,
+    SMALL,
+    VOID,
+    axes_of,
+    numbers_of,
+    yardsticks_of,
+)
 from tests.words import made
 
 
@@ -98,6 +107,195 @@ def test_a_papers_numbers_stand_below_the_judge_of_their_name() -> None:
         "0.100",
     ]  # the mean is of ours alone
     assert frame["B"][3] == "0.500"
+
+
+def share_row(code: int, share: float, low: float, high: float) -> Row:
+    """The share of position 1 with an interval given by hand."""
+    return Row(
+        "position_share", plain(share, "counted"), {"position": 1}, condition=code, ends=(low, high)
+    )
+
+
+def chi2_row(code: int, value: float, p: float) -> Row:
+    return replace(number_row("chi2", code, value, "statistic"), test=("chi-square", p))
+
+
+def side_by_side() -> Any:
+    """Chi-square and the share of position 1 of two positions, of two judges on two data sets."""
+    two = [replace(condition, positions=2) for condition in DATA]
+    tests = [chi2_row(code, 4.0 + code, p) for code, p in enumerate((0.04, 0.30, 0.02, 0.01))]
+    shares = [
+        share_row(0, 0.60, 0.51, 0.69),
+        share_row(1, 0.55, 0.45, 0.65),
+        share_row(2, 0.40, 0.31, 0.49),
+        share_row(3, 0.50, 0.40, 0.60),
+    ]
+    return rows_only(two, [*tests, *shares])
+
+
+@pytest.mark.papers(15)
+def test_measures_stand_side_by_side_below_each_data_set() -> None:
+    table = paper_table(side_by_side(), ["chi2", "position_share:1"])
+    assert [(column.over, column.under) for column in table.about] == [
+        ("A", "χ²"),
+        ("A", "Pos 1"),
+        ("B", "χ²"),
+        ("B", "Pos 1"),
+        ("Mean", "Pos 1"),
+        (REJECTED, "χ²"),
+    ]
+    # j's chi-square: p = 0.04 and 0.30, one below 0.05; k's: 0.02 and 0.01, both. On A (0.04, 0.02)
+    # both reject, on B (0.30, 0.01) one. Shares: j (60 + 55) / 2 = 57.5, k (40 + 50) / 2 = 45.
+    # No verdict stands beside the shares: each is left open. Chi-square has a mark of its own p.
+    assert table.frame().to_numpy().tolist() == [
+        ["j", "4.00", f"60.0%{OPEN}", f"5.00{NOT_SIGNIFICANT}", f"55.0%{OPEN}", "57.5%", "1 of 2"],
+        ["k", "6.00", f"40.0%{OPEN}", "7.00", f"50.0%{OPEN}", "45.0%", "2 of 2"],
+        ["Mean", "", "50.0%", "", "52.5%", "51.2%", ""],
+        [REJECTED, "2 of 2", "", "1 of 2", "", "", ""],
+    ]
+    # Bold: (51, 69) and (31, 49) leave out an even share of 50%, (45, 65) and (40, 60) do not.
+    bold = [[cell.bold for cell in cells if cell] for _, cells in table.lines[:2]]
+    assert bold == [
+        [False, True, False, False, False, False],
+        [False, True, False, False, False, False],
+    ]
+    assert "leaves out an even share" in table.emphasis
+    assert any("χ² takes calls as independent" in line for line in table.legend)
+    assert any("Pos 1: Share of each position (1)" in line for line in table.legend)
+
+
+@pytest.mark.papers(15)
+def test_files_of_measures_side_by_side() -> None:
+    paper = PaperPart(table="Table 2", measure="chi2", numbers={"J": {"a": 9.5}, "L": {"B": 1.5}})
+    shares = PaperPart(table="Pos1", measure="position_share:1", numbers={"J": {"B": 0.6}})
+    table = paper_table(side_by_side(), ["chi2", "position_share:1"], papers=[paper, shares])
+    tex = table.latex()
+    assert r"\multicolumn{2}{c}{A} & \multicolumn{2}{c}{B}" in tex
+    assert r"\cmidrule(lr){2-3} \cmidrule(lr){4-5}" in tex
+    assert r"Judge & $\chi^2$ & Pos 1" in tex
+    assert r"\textbf{60.0\%$^{\circ}$}" in tex
+    grey = r"\textcolor{gray}{\footnotesize "
+    # The paper's second line: chi-square on A, nothing, nothing, the share on B.
+    own = rf"\quad {grey}J (paper)}} & {grey}9.50}} &  &  & {grey}60.0\%}} &"
+    assert own in tex
+    other = rf"{chr(10)}{grey}L (paper)}} &"  # a judge that the run lacks stands apart
+    assert rf"\midrule{other}" in tex
+    assert tex.index(r"\midrule" + other) > tex.index("\nk &")
+    assert "Needs \\usepackage{booktabs} and \\usepackage{xcolor}." in tex
+    assert table.markdown().count("**60.0%") == 1
+    numbers = table.numbers()
+    assert list(numbers.columns)[:4] == ["Judge", "column", "measure", "value"]
+    mine = numbers[(numbers["Judge"] == "j") & (numbers["column"] == "A")]
+    assert list(mine["measure"]) == ["chi2", "position_share:1"]
+    assert mine["p"].iloc[0] == 0.04
+    assert mine["low"].iloc[1] == 0.51
+    assert {"measure", "low", "p"} <= set(table.document()["cells"][0])
+    assert "A" in table.text().splitlines()[1]
+    assert "Pos 1" in table.text().splitlines()[2]
+
+
+@pytest.mark.papers(74)
+def test_what_was_matched_what_was_not_and_what_the_paper_lacks_are_told_apart() -> None:
+    conditions = [
+        Condition(judge, data, "balanced", scores=(1.0, 2.0))
+        for judge in ("openai/gpt-oss-20b", "gpt-4o-2024-05-13", "gpt-4o-mini", "my-judge-7b")
+        for data in ("hanna", "Topical-Chat")
+    ]
+    rows = [number_row("cramers_v", code, 0.1) for code in range(len(conditions))]
+    rows += [number_row("v_without_noise", code, 0.1) for code in range(len(conditions))]
+    numbers = {"GPT-OSS-20B": {"HANNA": 0.2}, "GPT-4o": {"HANNA": 0.3}}
+    paper = PaperPart(table="Table 2", measure="cramers_v", numbers=numbers)
+    given = rows_only(conditions, rows)
+    table = paper_table(given, ["cramers_v", "v_without_noise"], papers=[paper])
+    assert (
+        "Matched: hanna = HANNA in the paper; openai/gpt-oss-20b = GPT-OSS-20B in the paper; "
+        "gpt-4o-2024-05-13 = GPT-4o in the paper." in table.legend
+    )
+    assert "Not matched with a judge in the paper: gpt-4o-mini; my-judge-7b." in table.legend
+    assert "The paper prints no number for: Topical-Chat; V without noise." in table.legend
+    names = [key[0] for key, _ in table.lines]
+    assert names[:4] == [
+        "openai/gpt-oss-20b",
+        "GPT-OSS-20B (paper)",
+        "gpt-4o-2024-05-13",
+        "GPT-4o (paper)",
+    ]
+    assert not any("paper" in line for line in paper_table(given, "cramers_v").legend)
+
+
+@pytest.mark.papers(74)
+def test_a_papers_judge_stands_below_each_of_ours_that_it_means() -> None:
+    conditions = [
+        Condition(judge, "A", "balanced") for judge in ("gpt-4o-2024-05-13", "gpt-4o-2024-08-06")
+    ]
+    rows = [number_row("cramers_v", code, 0.1) for code in range(2)]
+    paper = PaperPart(table="Table 2", measure="cramers_v", numbers={"GPT-4o": {"A": 0.3}})
+    table = paper_table(rows_only(conditions, rows), "cramers_v", papers=[paper])
+    assert [key[0] for key, _ in table.lines][:4] == [
+        "gpt-4o-2024-05-13",
+        "GPT-4o (paper)",
+        "gpt-4o-2024-08-06",
+        "GPT-4o (paper)",
+    ]
+
+
+@pytest.mark.papers(74)
+def test_another_number_of_items_than_the_papers_is_said() -> None:
+    found = made.several(Condition("j", "hanna", "balanced"), items=12)
+    paper = PaperPart(
+        table="Table 2", measure="cramers_v", numbers={"j": {"HANNA": 0.3}}, items={"HANNA": 576}
+    )
+    table = paper_table(found, "cramers_v", papers=[paper])
+    assert "hanna: 12 items here, 576 in the paper." in table.legend
+    same = paper.model_copy(update={"items": {"HANNA": 12}})
+    assert "items here" not in " ".join(paper_table(found, "cramers_v", papers=[same]).legend)
+
+
+@pytest.mark.papers(66, 67)
+def test_another_judge_is_a_yardstick_by_its_name() -> None:
+    asked = [
+        Condition(judge, data, "balanced") for data in ("A", "B") for judge in ("j", "gpt-4", "k")
+    ]
+    rows = []
+    for code, (people, gold) in enumerate(
+        ((0.5, 0.7), (0.6, None), (0.4, 0.8), (0.3, 0.9), (0.2, None), (0.1, 0.6))
+    ):
+        rows += [number_row(name, code, people) for name in ("pearson", "spearman")]
+        if gold is not None:
+            other = 3 * (code // 3) + 1
+            rows += [number_row(name, code, gold, against=other) for name in ("pearson",)]
+            rows.append(number_row("pearson", code, 0.0, against=3 * (code // 3) + 2 - code % 3))
+    given = rows_only(asked, rows)
+    table = paper_table(given, ["pearson", "spearman", "pearson:against=gpt-4"])
+    assert [column.under for column in table.about[:3]] == ["r", "rho", "r with gpt-4"]
+    frame = table.frame().set_index("Judge")
+    assert list(frame.loc["j"])[:6] == ["+0.50", "+0.50", "+0.70", "+0.30", "+0.30", "+0.90"]
+    assert list(frame.loc["gpt-4"])[:3] == ["+0.60", "+0.60", ""]
+    assert yardsticks_of(given, "pearson") == ["against=gpt-4", "against=k", "against=j"]
+    with pytest.raises(LabError, match="against=gpt-4; against=k; against=j"):
+        paper_table(given, "pearson:against=nobody")
+
+
+@pytest.mark.papers(25)
+def test_levels_of_a_factor_have_a_mean_over_data_sets_and_the_papers_number_below_it() -> None:
+    asked = [
+        Condition("j", data, "balanced", variant={"scale": scale})
+        for data in ("A", "B")
+        for scale in (2, 5)
+    ]
+    values = (0.10, 0.20, 0.30, 0.60)
+    rows = [number_row("cramers_v", code, value) for code, value in enumerate(values)]
+    paper = PaperPart(
+        table="Table 4", measure="cramers_v", across="scale", numbers={"J": {"2": 0.15, "5": 0.25}}
+    )
+    table = paper_table(rows_only(asked, rows), "cramers_v", across="scale", papers=[paper])
+    # Scale 2: (.10 + .30) / 2 = .20; scale 5: (.20 + .60) / 2 = .40.
+    assert table.frame().to_numpy().tolist() == [
+        ["j", "A", f"0.100{OPEN}", f"0.200{OPEN}"],
+        ["j", "B", f"0.300{OPEN}", f"0.600{OPEN}"],
+        ["j", "Mean", "0.200", "0.400"],
+        ["J (paper)", "Mean", "0.150", "0.250"],
+    ]
 
 
 def test_criteria_as_columns_have_mean_largest_and_how_many_tests_reject() -> None:

@@ -44,6 +44,19 @@ SAME = {
     "deepseek-ai/DeepSeek-V3-0324": "DeepSeek-V3",
     "meta-llama/Llama-3.3-70B-Instruct": "Llama-3.3-70B",
     "o1-mini-2024-09-12": "o1-mini",
+    "GPT_4o": "GPT-4o",
+    "azure/gpt-4o@2024-08-06": "GPT-4o",
+    "Qwen3-8B-FP8": "Qwen3-8B",
+    "qwen3-32b-w4a16": "Qwen3-32B",
+    "Qwen3.5-9B-int4": "Qwen3.5-9B",
+    "gemma-3-12b-it-bnb-4bit": "Gemma-3-12B",
+    "gemma-3-27b-it-q4_0": "Gemma-3-27B",
+    "llama3.3:70b-instruct-q8_0": "Llama-3.3-70B",
+    "unsloth/Llama-3.3-70B-Instruct-bf16": "Llama-3.3-70B",
+    "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic": "Llama-3.3-70B",
+    "anthropic.claude-3-opus-20240229-v1:0": "Claude-3-Opus",
+    "us.anthropic.claude-3-5-sonnet-20241022-v2:0": "Claude-3.5-Sonnet",
+    "lmstudio-community/gpt-oss-120b-GGUF": "GPT-OSS-120B",
 }
 OTHERS = [
     "gpt-4o-mini",
@@ -61,6 +74,21 @@ OTHERS = [
     "gemma-3-4b",
     "deepseek-r1",
     "my-judge-7b",
+    "gpt-4o-audio-preview",
+    "gpt-4-32k",
+    "gpt-4o (effort high)",
+    "o1-mini-high",
+    "Qwen3-8B-thinking",
+    "Qwen3-8B-Base",
+    "Qwen3-80B",
+    "mistral-small",
+    "mistral-7b-instruct-v0.3",
+    "llama-3.3",
+    "llama-3.1-70b-instruct",
+    "claude-3-7-sonnet-20250219",
+    "claude-3-5-haiku-20241022",
+    "gpt-oss",
+    "GPT-4o temperature 1",
 ]
 
 
@@ -84,6 +112,12 @@ def test_two_names_that_mean_the_same_are_not_guessed_between() -> None:
 
 def test_data_sets_match_too() -> None:
     papers = ("HANNA", "MT-Bench", "SummEval", "Vicuna")
-    named = {"hanna": "HANNA", "mt_bench_turns": "MT-Bench", "vicuna_bench": "Vicuna"}
+    named = {
+        "hanna": "HANNA",
+        "mt_bench_turns": "MT-Bench",
+        "vicuna_bench": "Vicuna",
+        "Summ_Eval": "SummEval",
+    }
     assert {ours: matched(ours, papers) for ours in named} == named
     assert matched("Topical-Chat", papers) == ""
+    assert matched("topical_chat", ("TopicalChat", "Topical-USR")) == "TopicalChat"
