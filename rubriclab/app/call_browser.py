@@ -318,8 +318,8 @@ def show_card(card: Card, below: Callable[[], None] | None = None) -> None:
 def open_calls(key: str) -> None:
     """Open the tab Judgments, filtered to what the clicked cell is about.
 
-    A cell of several judges also says whose it is, and of which data set. This is a callback, so the filters are not drawn yet: both their state and the address must
-    say what they start with.
+    A cell of several judges also says whose it is, and of which data set. This is a callback, so
+    the filters are not drawn yet: both their state and the address must say what they start with.
     """
     points = st.session_state[key].selection.points
     if not points:

@@ -28,6 +28,7 @@ def fake_vllm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.delenv("RUBRICLAB_VLLM", raising=False)
     return tmp_path
 
 
@@ -62,7 +63,6 @@ def test_start_ask_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     assert server.stop() == code
 
 
-@pytest.mark.usefixtures("fake_vllm")
 @pytest.mark.usefixtures("fake_vllm")
 def test_one_that_fails_shows_why_without_keys_and_one_that_does_not_heed_is_killed(
     monkeypatch: pytest.MonkeyPatch,
@@ -143,6 +143,7 @@ def test_the_command_beside_the_labs_python_is_found_without_the_path(
 def test_the_way_to_vllm_depends_on_the_machine(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, card: bool
 ) -> None:
+    monkeypatch.delenv("RUBRICLAB_VLLM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setattr(vllm, "has_graphics_card", lambda: card)
