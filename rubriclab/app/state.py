@@ -212,7 +212,7 @@ def backup() -> bytes:
 
 @st.cache_data(show_spinner=False, max_entries=500)
 def _headline(content: str, run_id: str) -> str:
-    """Return the headline; see ``headline``. It belongs to the run's first condition with a list."""
+    """Return the headline; see ``headline``. It is about the run's first condition with a list."""
     from rubriclab.core.cells import cells, from_arms
     from rubriclab.core.judgments import Judgments
     from rubriclab.figures.pictures import winner_classes
