@@ -56,6 +56,10 @@ CAUSES = (
             r"can't allocate memory",
         ),
     ),
+    Cause(
+        "The weights of {model} cannot be read: a file is cut off or damaged. Download it again.",
+        (r"SafetensorError", r"Error while deserializing header"),
+    ),
     Cause("The disk is full. Make room, then start again.", (r"No space left on device",)),
     Cause(
         "vLLM found no graphics card. Use the lab's small model, or a server elsewhere.",
@@ -95,6 +99,11 @@ CAUSES = (
         ),
     ),
     Cause(
+        "The system killed vLLM, most often because the machine's memory was full. Free memory, or "
+        "take a smaller model.",
+        (r"Failed core proc\(s\): \{.+: -9\}", r"the server has ended with code -9"),
+    ),
+    Cause(
         "vLLM refuses what it was started with: {words}. Change the model or the arguments.",
         (r"validation errors? for \w+Config\n.*Value error, (.+?)\.?(?= \[type=|\n|$)",),
     ),
@@ -106,8 +115,9 @@ NO_ERROR = re.compile(r"(\(\w+( pid=\d+)?\) )*(INFO|DEBUG|WARNING) \d\d-\d\d ")
 """
 ERROR = re.compile(r"\b(?:\w*(?:Error|Exception)|error): .+")
 """An error in vLLM's own words."""
-NO_REASON = "See root cause above"
-"""Ends the error of a server whose engine has reported its own error before."""
+NO_REASON = re.compile(r"root cause")
+"""In the error of a process whose child has reported its own error before: “See root cause above”.
+"""
 MOST_REASON = 300
 """Characters that are shown of vLLM's own words."""
 
@@ -126,7 +136,7 @@ def why_ended(log: str, model: str, *, was_ready: bool) -> str:
             words = found.group(found.lastindex or 0)
             named = f"“{shorten(model, 100)}”"
             return cause.sentence.format(words=shorten(words, 200), model=named)
-    own_words = [error for error in ERROR.findall(errors) if NO_REASON not in error]
+    own_words = [error for error in ERROR.findall(errors) if not NO_REASON.search(error)]
     last = (own_words or lines or ["it printed nothing"])[-1].strip()
     when = "" if was_ready else " before it was ready"
     return f"vLLM ended{when}: {shorten(last, MOST_REASON)}"

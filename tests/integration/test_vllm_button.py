@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -170,10 +171,15 @@ def vllm_form(browser: Browser, folder: Path, installed: Installed) -> Iterator[
         for journey in ("to the sea", "over the hills", "by night"):
             rows.writerow([f"We went {journey} and learned patience.", f"A journey {journey}."])
             rows.writerow([f"Good. Nice. The end, {journey}.", f"A journey {journey}."])
-    own = {"RUBRICLAB_VLLM": str(installed.command), "TMPDIR": str(folder)}
-    environment = installed.settings | own
     with (
-        running_lab(folder / "lab.duckdb", environment=environment, wait=180) as url,
+        # vLLM makes sockets there, whose paths may have 107 characters.
+        TemporaryDirectory(prefix="vllm-") as temporary,
+        running_lab(
+            folder / "lab.duckdb",
+            environment=installed.settings
+            | {"RUBRICLAB_VLLM": str(installed.command), "TMPDIR": temporary},
+            wait=180,
+        ) as url,
         browser(height=1000) as page,
     ):
         visit(page, f"{url}/setup")
@@ -184,7 +190,7 @@ def vllm_form(browser: Browser, folder: Path, installed: Installed) -> Iterator[
         settled(page)
         page.get_by_text("vLLM", exact=True).click()
         settled(page)
-        yield Form(page, folder)
+        yield Form(page, Path(temporary))
 
 
 def go_to(page: Any, name: str) -> None:
