@@ -41,6 +41,8 @@ def draw(judge: JudgeSettings) -> dict[str, Any]:
     noted = str(others.pop("serve", ""))
     if "vllm" in state.servers():
         return _started(state.servers()["vllm"], others)
+    if stopped := st.session_state.get("setup vllm stopped"):
+        st.caption(f"vLLM has stopped. It served {safe(stopped, 100)}.")
     found = _found()
     if found is not None:
         return {**found, "options": others} if found["kind"] == "vllm" else found
@@ -98,7 +100,7 @@ def _found() -> dict[str, Any] | None:
         )
     if look:
         with st.spinner("Looking for servers on this machine …"), faults():
-            st.session_state["setup servers"] = find_servers()
+            st.session_state["setup servers"] = find_servers(LOCAL)
             if address:
                 st.session_state["setup servers"].insert(0, _at(str(address)))
     servers: list[FoundServer] | None = st.session_state.get("setup servers")
@@ -147,8 +149,6 @@ def _start(port: int) -> None:
 
     port: where it is started, if that is free.
     """
-    if stopped := st.session_state.get("setup vllm stopped"):
-        st.caption(f"vLLM has stopped. It served {safe(stopped, 100)}.")
     st.markdown("**Or start vLLM here**")
     on_card = has_graphics_card()
     reason = why_not()
@@ -268,7 +268,7 @@ def _watched(server: VllmServer) -> None:
     if now == "stopping":
         st.caption(f"Stopping {name}, up to {server.stop_seconds:.0f} s.")
     elif now == "ready":
-        st.success(f"vLLM serves {name}.", icon=":material/check:")
+        st.success(f"vLLM serves {name} at {safe(server.base_url)}.", icon=":material/check:")
     elif now == "loading":
         st.info(
             f"vLLM is loading {name}: {server.seconds:.0f} s so far. A large model takes minutes; "

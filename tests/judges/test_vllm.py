@@ -18,29 +18,16 @@ from rubriclab.judges import vllm
 from rubriclab.judges.probe import models_of
 from rubriclab.judges.vllm import ServeFlags, VllmServer, command, why_not
 from rubriclab.model.text import LabError
-from tests.judges.kit import gone
+from tests.judges.kit import gone, install_fake_vllm, until
 
-FAKE = Path(__file__).with_name("fake_vllm.py")
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def fake_vllm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A command named ``vllm`` on the PATH, and its folder."""
-    command = tmp_path / "vllm"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
-    command.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.delenv("RUBRICLAB_VLLM", raising=False)
+    install_fake_vllm(tmp_path, monkeypatch)
     return tmp_path
-
-
-def until(done: Callable[[], bool], seconds: float = 60.0) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and not done():
-        time.sleep(0.02)
-    return done()
 
 
 def grandchild(lines: Callable[[], list[str]]) -> int:
