@@ -316,6 +316,11 @@ def again_button(
 def go_on(info: RunInfo) -> None:
     """Go on with a stopped run, or say why not. Call this where an error has room."""
     with faults():
+        if "vllm" in state.servers():
+            from rubriclab.judges.vllm import require_same_start
+
+            judges = judges_of(state.store().study(info.id))
+            require_same_start(state.servers()["vllm"], judges)
         state.manager().resume(info.id, retry_failed=info.state == "failed", check="hold")
         go("runs", run=info.id)
 

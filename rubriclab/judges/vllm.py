@@ -18,7 +18,7 @@ import sysconfig
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -32,6 +32,7 @@ from rubriclab.judges.kinds import in_thread
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import fetch
 from rubriclab.judges.vllm_causes import why_ended
+from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError, shorten
 
 ARGUMENTS = (
@@ -434,6 +435,22 @@ class VllmServer:
         with suppress(OSError, ValueError):
             for pid in map(int, children.read_text().split()):
                 os.killpg(pid, signal.SIGKILL)
+
+
+def require_same_start(server: VllmServer, judges: Iterable[JudgeSettings]) -> None:
+    """Raise LabError if a run would go on with a server that was started in another way.
+
+    A judge keeps what its server was started with. Replies of another number type would be mixed
+    with those that the run has.
+    """
+    for judge in judges:
+        kept = judge.options.get("serve")
+        if kept and server.base_url in judge.base_urls and kept != server.note:
+            raise LabError(
+                f"The run's first calls went to a vLLM that was started with “{shorten(kept, 300)}”"
+                f". The one at {server.base_url} was started with “{shorten(server.note, 300)}”. "
+                "Stop it and start it as before, or launch a new run."
+            )
 
 
 def _free_port(wanted: int) -> int:

@@ -16,9 +16,9 @@ from hypothesis import strategies as some
 
 from rubriclab.judges import vllm
 from rubriclab.judges.probe import models_of
-from rubriclab.judges.vllm import ServeFlags, VllmServer, command, why_not
+from rubriclab.judges.vllm import ServeFlags, VllmServer, command, require_same_start, why_not
 from rubriclab.model.text import LabError
-from tests.judges.kit import gone, install_fake_vllm, until
+from tests.judges.kit import gone, install_fake_vllm, settings, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -275,3 +275,19 @@ def test_what_no_field_can_hold_is_a_further_argument(note: str) -> None:
 def test_a_note_that_nobody_would_type_is_refused_as_if_it_were_typed(note: str) -> None:
     with pytest.raises(LabError, match=r"arguments|set by the lab"):
         ServeFlags.from_note(note).arguments()
+
+
+@pytest.mark.usefixtures("fake_vllm")
+def test_a_run_does_not_go_on_with_a_server_that_was_started_with_other_flags() -> None:
+    server = VllmServer("some/model", ServeFlags(dtype="bfloat16"))
+    asked = {"kind": "vllm", "model": "some/model", "base_urls": (server.base_url,)}
+    same = settings(**asked, options={"serve": server.note})
+    found = settings(**asked)  # not started by a lab, so nothing is known of its flags
+    elsewhere = settings(
+        **asked | {"base_urls": ("http://127.0.0.1:9/v1",)}, options={"serve": "--dtype float32"}
+    )
+    require_same_start(server, [same, found, elsewhere])
+    other = settings(**asked, options={"serve": "--dtype float32"})
+    with pytest.raises(LabError, match="started with “--dtype float32”"):
+        require_same_start(server, [same, other])
+    server.stop()
