@@ -153,7 +153,7 @@ def _start(port: int) -> None:
     on_card = has_graphics_card()
     reason = why_not()
     if reason:
-        st.caption(safe(reason, 600))
+        st.caption(safe(reason, 900))
         if not on_card:
             _small_model_button()
         return

@@ -126,23 +126,25 @@ def why_not() -> str:
     named = os.environ.get(COMMAND_VARIABLE, "")
     if named:
         return (
-            f"{COMMAND_VARIABLE} names “{shorten(named, 200)}”, which is no command. Correct it, "
-            f"and start the lab again."
+            f"There is no command “{shorten(named, 200)}”, which {COMMAND_VARIABLE} names. Correct "
+            "it, and start the lab again."
         )
     looked = (
-        f"There is no vllm command beside the lab's Python ({sysconfig.get_path('scripts')}) or "
-        "on the PATH."
+        "There is no vllm command next to the lab's Python "
+        f"({sysconfig.get_path('scripts')}) or on the PATH."
+    )
+    elsewhere = (
+        f"If it is in another environment, start the lab with {COMMAND_VARIABLE}=/that/environment"
+        "/bin/vllm."
     )
     if not has_graphics_card():
         return (
-            f"{looked} This machine has no graphics card, where vLLM is slow and hard to install: "
-            "use the lab's small model, or give the address of a server elsewhere."
+            f"{looked} {elsewhere} This machine has no graphics card. Without one, vLLM is slow "
+            "and hard to install. Use the lab's small model, or give the address of a server "
+            "elsewhere."
         )
-    return (
-        f"{looked} Install it with “{sys.executable} -m pip install {_wanted()}” (several GB). If "
-        f"it is in another environment, start the lab with {COMMAND_VARIABLE}=/that/environment"
-        "/bin/vllm."
-    )
+    install = f"{sys.executable} -m pip install {_wanted()}"
+    return f"{looked} Install it with “{install}” (several GB). {elsewhere}"
 
 
 def _wanted() -> str:

@@ -125,7 +125,7 @@ def test_without_a_card_the_small_model_is_one_click_away(
     assert "This machine has no graphics card" in texts(form)
     monkeypatch.setenv("RUBRICLAB_VLLM", "/no/such/vllm")
     app = form.run()
-    assert "which is no command" in texts(app)
+    assert "There is no command “/no/such/vllm”" in texts(app)
     assert not [button for button in app.button if button.label == "Start vLLM"]
     pressed(app, "Use the small model")
     assert held(app).study.judges[0].kind == "embedded"

@@ -104,7 +104,7 @@ def test_why_it_cannot_be_started_here(monkeypatch: pytest.MonkeyPatch, fake_vll
     with pytest.raises(LabError, match="no vllm command"):
         VllmServer("some/model")
     monkeypatch.setenv("RUBRICLAB_VLLM", "/no/such/vllm")
-    assert "RUBRICLAB_VLLM names “/no/such/vllm”, which is no command" in why_not()
+    assert "There is no command “/no/such/vllm”, which RUBRICLAB_VLLM names" in why_not()
 
 
 @pytest.mark.usefixtures("fake_vllm")
