@@ -108,7 +108,7 @@ class Form:
 
     def change(self) -> None:
         """Go back to the form, which holds what was typed."""
-        self.page.get_by_role("button", name="Change", exact=True).last.click()
+        self.page.locator(".st-key-judge-start-change button").click()
         self.page.get_by_role("button", name="Start vLLM").wait_for()
         settled(self.page)
 
