@@ -21,7 +21,7 @@ from rubriclab.judges.vllm import (
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError, count, shorten
 
-LAST_LINES = 12
+LAST_LINES = 8
 """How many of a log's last lines are shown at once when the server has ended."""
 THIS_MACHINE = re.compile(r"http://127\.0\.0\.1:(\d{1,5})/v1")
 """The address of a server that this lab started, now or before."""
@@ -283,7 +283,13 @@ def _log_fold(server: VllmServer) -> None:
     def shown() -> None:
         st.caption("Started with:")
         verbatim(server.command_line)
-        st.caption("Its last lines, the newest first:")
-        verbatim("\n".join(reversed(server.log)) or "…", height=260)
+        _last_lines(server)
 
     fold("The command, and what it prints", shown, icon="terminal", key="judge-vllm-log")
+
+
+@st.fragment(run_every=2.0)
+def _last_lines(server: VllmServer) -> None:
+    """Draw the last lines of the log, again and again, because the server goes on printing."""
+    st.caption("Its last lines, the newest first:")
+    verbatim("\n".join(reversed(server.log)) or "It has printed nothing yet.", height=260)

@@ -297,8 +297,12 @@ class VllmServer:
         self._was_ready = False
         self._log_when_ready = 0
         self._started = time.monotonic()
+        if not self.model:
+            raise LabError(
+                "Enter a model first: a name from the hub, for example Qwen/Qwen3-8B, or a folder."
+            )
         # A name with a leading hyphen would be read as an option of the command.
-        if not self.model or self.model.startswith("-") or "\0" in model:
+        if self.model.startswith("-") or "\0" in model:
             raise LabError(
                 f"“{shorten(model)}” is not a model. Give a name from the hub, for example "
                 f"Qwen/Qwen3-8B, or a folder."

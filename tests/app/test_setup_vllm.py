@@ -95,7 +95,7 @@ def test_stop_while_it_loads_does_not_wait(form: AppTest, monkeypatch: pytest.Mo
 
 def test_what_cannot_be_started_is_refused_where_it_was_typed(form: AppTest) -> None:
     app = started(form, model="")
-    assert "is not a model" in app.error[0].value.replace("\\", "")
+    assert "Enter a model first" in app.error[0].value
     app = started(app, more="--host 0.0.0.0")
     assert "is set by the lab" in app.error[0].value.replace("\\", "")
     assert state.servers() == {}
