@@ -110,7 +110,7 @@ def test_why_it_cannot_be_started_here(monkeypatch: pytest.MonkeyPatch, fake_vll
 @pytest.mark.usefixtures("fake_vllm")
 @pytest.mark.parametrize("model", ["", "  ", "--trust-remote-code", "a\0b"])
 def test_what_is_no_model(model: str) -> None:
-    with pytest.raises(LabError, match="is not a model|Enter a model first"):
+    with pytest.raises(LabError, match=r"is not a model|Enter a model first"):
         VllmServer(model)
 
 
