@@ -51,7 +51,7 @@ def draw(judge: JudgeSettings) -> dict[str, Any]:
         at = safe(", ".join(judge.base_urls), 200)
         st.caption(f"{safe(judge.model, 100)} at {at}{how}.")
         st.button(
-            "Start vLLM here instead",
+            "Start it here again" if noted else "Start vLLM here instead",
             icon=":material/play_arrow:",
             key="judge-start-form",
             on_click=_show_form,

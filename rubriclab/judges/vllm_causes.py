@@ -99,8 +99,8 @@ CAUSES = (
         ),
     ),
     Cause(
-        "The system killed vLLM, most often because the machine's memory was full. Free memory, or "
-        "take a smaller model.",
+        "vLLM was killed, most often by the system because the machine's memory was full. Free "
+        "memory, or take a smaller model.",
         (r"Failed core proc\(s\): \{.+: -9\}", r"the server has ended with code -9"),
     ),
     Cause(

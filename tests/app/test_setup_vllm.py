@@ -146,7 +146,7 @@ def test_a_study_s_server_can_be_started_again_as_it_was(form: AppTest) -> None:
     assert "some/model at http://127.0.0.1:8603/v1, started with" in texts(healthy(app)).replace(
         "\u2060", ""
     )
-    pressed(app, "Start vLLM here instead")
+    pressed(app, "Start it here again")
     pressed(app, "Start vLLM")
     server = state.servers()["vllm"]
     assert (server.note, server.port, server.model) == (note, 8603, "some/model")

@@ -41,8 +41,8 @@ LINES = {
     "ValueError: Model architectures ['X'] are not supported for now": "the kind of model",
     "OSError: [Errno 98] Address already in use": "took the port",
     "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): "
-    "{'EngineCore': -9}": "The system killed vLLM",
-    "the server has ended with code -9": "The system killed vLLM",
+    "{'EngineCore': -9}": "vLLM was killed",
+    "the server has ended with code -9": "vLLM was killed",
     "KeyError: something new": "vLLM ended before it was ready: KeyError: something new",
 }
 
