@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -13,8 +14,9 @@ from rubriclab.judges.vllm import ServeFlags
 from rubriclab.model.judge import JudgeSettings
 from tests.app.conftest import Lab, healthy, pressed, texts
 from tests.app.test_setup import confirmed, held, step
-from tests.judges.kit import install_fake_vllm, until
+from tests.judges.kit import install_fake_vllm, settings, until
 from tests.servers import FakeServer, running
+from tests.study.kit import small_plan
 
 LAST_MODEL_LINE = "ValueError: no such model"
 
@@ -151,3 +153,22 @@ def test_a_study_s_server_can_be_started_again_as_it_was(form: AppTest) -> None:
     server = state.servers()["vllm"]
     assert (server.note, server.port, server.model) == (note, 8603, "some/model")
     assert server.flags == ServeFlags(context_length="4096", more="--seed 3")
+
+
+def test_a_run_is_not_resumed_with_a_server_of_other_flags(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = lab("runs")
+    with running(FakeServer(latency=0.1, owned_by="vllm")) as server:
+        judge = settings(server.base_url, kind="vllm", options={"serve": "--dtype float32"})
+        run = state.manager().start(small_plan(judges=(judge,)))
+        run.pause()
+        assert run.wait(60).state == "paused"
+        ours = SimpleNamespace(base_url=server.base_url, note="--dtype half")
+        monkeypatch.setattr(state, "servers", lambda: {"vllm": ours})
+        app.run().button(key=f"resume-{run.id}").click().run()
+        assert "was started with “--dtype half”" in app.error[0].value.replace("\\", "")
+        assert not state.active()
+        ours.note = "--dtype float32"
+        healthy(app.button(key=f"resume-{run.id}").click().run())
+        assert state.active()
