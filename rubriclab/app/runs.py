@@ -316,8 +316,17 @@ def again_button(
 def go_on(info: RunInfo) -> None:
     """Go on with a stopped run, or say why not. Call this where an error has room."""
     with faults():
-        state.manager().resume(info.id, retry_failed=info.state == "failed", check="hold")
-        go("runs", run=info.id)
+        _resume(info, retry_failed=info.state == "failed")
+
+
+def _resume(info: RunInfo, *, retry_failed: bool) -> None:
+    """Resume a run and show its progress. Raises LabError."""
+    if "vllm" in state.servers():
+        from rubriclab.judges.vllm import require_same_start
+
+        require_same_start(state.servers()["vllm"], judges_of(state.store().study(info.id)))
+    state.manager().resume(info.id, retry_failed=retry_failed, check="hold")
+    go("runs", run=info.id)
 
 
 def say_where_asked(info: RunInfo) -> None:
@@ -344,8 +353,7 @@ def _check_panel(info: RunInfo, checks: Checks) -> None:
     with st.container(horizontal=True), faults():
         if st.button("Check again", icon=":material/replay:", key=f"check-{info.id}"):
             # Failed calls are made again, because somebody may have fixed their server.
-            state.manager().resume(info.id, retry_failed=True, check="hold")
-            go("runs", run=info.id)
+            _resume(info, retry_failed=True)
         if st.button("Change", icon=":material/tune:", key=f"check-change-{info.id}"):
             go("setup", again=info.id)
     _check_fold(info.id)

@@ -1,39 +1,30 @@
 """Draw the part of Set up that finds a running server on this machine, or starts vLLM."""
 
+import re
 from typing import Any
 
 import streamlit as st
 
-from rubriclab.app import state
+from rubriclab.app import setup_vllm_flags, state
 from rubriclab.app.forms import ask
 from rubriclab.app.frame import faults, fold, safe, verbatim
 from rubriclab.judges.client import base_url
 from rubriclab.judges.probe import LOCAL, FoundServer, find_servers, models_of
 from rubriclab.judges.served import served
 from rubriclab.judges.vllm import (
-    USUAL_PORT,
+    USUAL_PORTS,
     ServeFlags,
     VllmServer,
     has_graphics_card,
     why_not,
 )
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.text import LabError, shorten
+from rubriclab.model.text import LabError, count, shorten
 
-LENGTHS = {"8192": "8,192 tokens", "32768": "32,768 (thinking judges)", "auto": "all that fits"}
-CPU_LENGTHS = {"2048": "2,048 tokens", "8192": "8,192 tokens", "auto": "all that fits"}
-"""Without a graphics card memory is the machine's own, and prompts are read slowly."""
-DTYPES = ("float32", "bfloat16", "float16")
-USUAL_SHARE = 0.9
-"""Share of a card's memory that vLLM takes by itself."""
-PARSERS = {
-    "qwen3": "qwen3",
-    "deepseek-r1": "deepseek_r1",
-    "deepseek_r1": "deepseek_r1",
-    "gpt-oss": "openai_gptoss",
-    "magistral": "mistral",
-}
-"""Part of a model's name -> the parser that takes its thoughts out of its answers."""
+LAST_LINES = 8
+"""How many of a log's last lines are shown at once when the server has ended."""
+THIS_MACHINE = re.compile(r"http://127\.0\.0\.1:(\d{1,5})/v1")
+"""The address of a server that this lab started, now or before."""
 
 
 def draw(judge: JudgeSettings) -> dict[str, Any]:
@@ -47,9 +38,11 @@ def draw(judge: JudgeSettings) -> dict[str, Any]:
             "others. Give the server's address under API or server."
         )
     others = dict(judge.options) if judge.about.vllm else {}
-    noted = others.pop("serve", "")
+    noted = str(others.pop("serve", ""))
     if "vllm" in state.servers():
         return _started(state.servers()["vllm"], others)
+    if stopped := st.session_state.get("setup vllm stopped"):
+        st.caption(f"vLLM has stopped. It served {safe(stopped, 100)}.")
     found = _found()
     if found is not None:
         return {**found, "options": others} if found["kind"] == "vllm" else found
@@ -58,32 +51,47 @@ def draw(judge: JudgeSettings) -> dict[str, Any]:
         at = safe(", ".join(judge.base_urls), 200)
         st.caption(f"{safe(judge.model, 100)} at {at}{how}.")
         st.button(
-            "Start vLLM here instead",
+            "Start it here again" if noted else "Start vLLM here instead",
             icon=":material/play_arrow:",
             key="judge-start-form",
             on_click=_show_form,
-            args=(judge.model,),
+            args=(judge.model, ServeFlags.from_note(noted) if noted else None),
         )
         return {}
-    _start()
+    _start(_port_of(judge))
     raise LabError("First find a running server, or start one.")
 
 
-def _show_form(model: str) -> None:
-    """Show the form that starts vLLM in place of the servers that are known, with this model."""
+def _port_of(judge: JudgeSettings) -> int:
+    """Return the port to start a server on: the judge's own, so that its runs can go on."""
+    for address in judge.base_urls:
+        own = THIS_MACHINE.fullmatch(address)
+        if own and judge.about.vllm and int(own[1]) < 65_536:
+            return int(own[1])
+    return USUAL_PORTS[0]
+
+
+def _show_form(model: str, flags: ServeFlags | None) -> None:
+    """Show the form that starts vLLM in place of the servers that are known.
+
+    It starts with this model and these flags, if there are any.
+    """
     st.session_state["setup servers"] = None
     st.session_state["setup vllm form"] = True
-    if not st.session_state.get("judge-vllm-model"):
+    if flags is not None:
+        setup_vllm_flags.fill(model, flags)
+    elif not st.session_state.get("judge-vllm-model"):
         st.session_state["judge-vllm-model"] = model
 
 
 def _found() -> dict[str, Any] | None:
     """Draw the search for running servers; return the settings of the chosen one, or None."""
+    st.markdown("**Use a server that runs**")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look = st.button("Find running servers", icon=":material/search:", key="judge-find")
         address = ask(
             st.text_input,
-            "Or at this address",
+            "Also look at this address",
             key="judge-find-address",
             start="",
             placeholder="http://127.0.0.1:8001/v1",
@@ -92,21 +100,16 @@ def _found() -> dict[str, Any] | None:
         )
     if look:
         with st.spinner("Looking for servers on this machine …"), faults():
-            st.session_state["setup servers"] = find_servers()
+            st.session_state["setup servers"] = find_servers(LOCAL)
             if address:
                 st.session_state["setup servers"].insert(0, _at(str(address)))
-    servers = st.session_state.get("setup servers")
+    servers: list[FoundServer] | None = st.session_state.get("setup servers")
     if servers is None:
         return None
+    _say_where_looked(servers)
     if not servers:
-        ports = ", ".join(url.rsplit(":", 1)[1].removesuffix("/v1") for url in LOCAL.values())
-        st.caption(
-            f"No server answers on this machine at the usual ports ({ports}). If yours has "
-            "another one, give its address."
-        )
         return None
-    called = lambda server: f"{server.program} · {server.base_url}"  # noqa: E731
-    server = st.selectbox("Server", servers, format_func=called, key="judge-server")
+    server = st.selectbox("Server", servers, format_func=_label, key="judge-server")
     model = st.selectbox("Model", list(server.models), key="judge-server-model")
     st.button(
         "Start vLLM instead",
@@ -114,9 +117,24 @@ def _found() -> dict[str, Any] | None:
         type="tertiary",
         key="judge-start-form",
         on_click=_show_form,
-        args=("",),
+        args=("", None),
     )
     return {"kind": server.kind, "model": model, "base_urls": (server.base_url,)}
+
+
+def _label(server: FoundServer) -> str:
+    """Return what the list of servers shows of one."""
+    return f"{server.program} · {server.base_url}"
+
+
+def _say_where_looked(servers: list[FoundServer]) -> None:
+    """Say at which ports the lab has looked, and what to do if the server is not among them."""
+    usual = [f"{url.rsplit(':', 1)[1].removesuffix('/v1')} ({name})" for name, url in LOCAL.items()]
+    answers = "no server answers." if not servers else f"{count(len(servers), 'server')} found."
+    st.caption(
+        f"Looked on this machine at the usual ports, {', '.join(usual)}: {answers} "
+        "If yours is elsewhere, give its address and press the button again."
+    )
 
 
 def _at(address: str) -> FoundServer:
@@ -126,8 +144,19 @@ def _at(address: str) -> FoundServer:
     return known[0] if known else FoundServer(base_url(address), tuple(models), "Server")
 
 
-def _start() -> None:
-    """Draw the form that starts vLLM: the model, and what it is started with."""
+def _start(port: int) -> None:
+    """Draw the form that starts vLLM: the model, and what it is started with.
+
+    port: where it is started, if that is free.
+    """
+    st.markdown("**Or start vLLM here**")
+    on_card = has_graphics_card()
+    reason = why_not()
+    if reason:
+        st.caption(safe(reason, 900))
+        if not on_card:
+            _small_model_button()
+        return
     model = ask(
         st.text_input,
         "Model",
@@ -137,162 +166,71 @@ def _start() -> None:
         max_chars=300,
         help="A name from the hub, or a folder on this machine.",
     )
-    flags = _flags(str(model or ""))
-    reason = why_not()
+    flags = setup_vllm_flags.draw(str(model or ""))
     with st.container(horizontal=True):
         start = st.button(
             "Start vLLM",
             icon=":material/play_arrow:",
-            disabled=bool(reason) or not model,
             key="judge-start",
         )
-        if not has_graphics_card():
-            st.button(
-                "Use the small model",
-                icon=":material/memory:",
-                key="judge-small-instead",
-                on_click=_use_small_model,
-            )
+        if not on_card:
+            _small_model_button()
     if start:
         with faults():
-            _launch(str(model), flags)
-    if reason:
-        st.caption(safe(reason, 600))
-    elif not has_graphics_card():
+            _launch(str(model), flags, port)
+    if not on_card:
         st.caption(
             "This machine has no graphics card, so vLLM will be slow. The lab's small model is "
             "faster here."
         )
 
 
+def _small_model_button() -> None:
+    """Draw the button that chooses the lab's own model instead."""
+    st.button(
+        "Use the small model",
+        icon=":material/memory:",
+        key="judge-small-instead",
+        on_click=_use_small_model,
+    )
+
+
 def _use_small_model() -> None:
     st.session_state["judge-here"] = "embedded"
 
 
-def _launch(model: str, flags: ServeFlags) -> None:
+def _launch(model: str, flags: ServeFlags, port: int) -> None:
     """Start vLLM and draw the form again. Raises LabError."""
-    state.servers()["vllm"] = VllmServer(model, flags, port=USUAL_PORT)
+    state.servers()["vllm"] = VllmServer(model, flags, port=port)
     st.session_state["setup servers"] = None
     st.session_state["setup vllm form"] = True  # when it has ended: its address is of no use then
+    st.session_state["setup vllm stopped"] = ""
     st.rerun()
-
-
-def _flags(model: str) -> ServeFlags:
-    """Draw what vLLM is started with. Most models need nothing of it."""
-    card = has_graphics_card()
-    lengths = LENGTHS if card else CPU_LENGTHS
-    parser = ""
-    for part, name in PARSERS.items():
-        if part in model.casefold():
-            parser = name
-    with st.expander("Context length, memory, cards, and further arguments"):
-        left, right = st.columns(2)
-        length = ask(
-            left.selectbox,
-            "Context length",
-            list(lengths),
-            key="judge-vllm-length",
-            start=next(iter(lengths)),
-            format_func=lengths.__getitem__,
-            help="Tokens of prompt and reply together. A longer one takes more memory.",
-        )
-        cards = ask(
-            right.selectbox,
-            "Graphics cards",
-            [1, 2, 4, 8],
-            key="judge-vllm-cards",
-            start=1,
-            disabled=not card,
-            help="On how many cards the model is spread (tensor parallel).",
-        )
-        memory = ask(
-            left.number_input,
-            "Share of the card's memory",
-            0.1,
-            1.0,
-            key="judge-vllm-memory",
-            start=USUAL_SHARE,
-            step=0.05,
-            disabled=not card,
-        )
-        parsers = ["", *dict.fromkeys(PARSERS.values())]
-        thinking = ask(
-            right.selectbox,
-            "Reasoning parser",
-            parsers,
-            key=f"judge-vllm-parser-{parser}",
-            start=parser,
-            format_func=lambda name: name or "none",
-            help="Takes a thinking judge's thoughts out of its answer.",
-        )
-        dtype = ask(
-            left.selectbox,
-            "Number type",
-            ["", *DTYPES],
-            key="judge-vllm-dtype",
-            start="",
-            format_func=lambda name: name or "automatic",
-            help="Automatic is the model's own type, and float32 without a graphics card. bfloat16 "
-            "gives some labels exactly the same probability. float32 takes twice the memory.",
-        )
-        quantization = ask(
-            right.text_input,
-            "Quantisation",
-            key="judge-vllm-quantization",
-            start="",
-            placeholder="read from the model",
-            max_chars=40,
-        )
-        more = ask(
-            st.text_input,
-            "Further arguments of vllm serve",
-            key="judge-vllm-more",
-            start="",
-            placeholder="--seed 1",
-            max_chars=500,
-        )
-    return ServeFlags(
-        context_length=str(length),
-        dtype=str(dtype or ""),
-        memory=float(memory) if card and memory and memory != USUAL_SHARE else None,
-        cards=int(cards or 1) if card else 1,
-        quantization=str(quantization or ""),
-        reasoning_parser=str(thinking or ""),
-        more=str(more or ""),
-    )
 
 
 def _started(server: VllmServer, options: dict[str, Any]) -> dict[str, Any]:
     """Draw the server that this lab started, with “Stop”, and return the settings.
 
-    ``options``: of the judge, which are kept. Raises LabError while the model loads, and if the
-    server ended by itself, with the reason.
+    ``options``: of the judge, which are kept. Raises LabError unless the server is ready.
     """
-    _watched(server)
-    if server.failed and not server.stopping:
-        st.error(safe(server.reason(), 500), icon=":material/error:")
-        with st.container(horizontal=True):
-            again = st.button("Start again", icon=":material/replay:", key="judge-start-again")
-            change = st.button("Change", icon=":material/edit:", key="judge-start-change")
-        _log_fold(server)
-        if again or change:
-            state.servers().pop("vllm", None)
-            st.session_state["judge-vllm-model"] = server.model
-            if again:
-                with faults():
-                    _launch(server.model, server.flags)
-            st.rerun()
+    now = server.state
+    st.session_state["setup vllm state"] = now
+    if now == "stopped":
+        state.servers().pop("vllm", None)
+        _show_form(server.model, server.flags)
+        st.session_state["setup vllm stopped"] = server.model
+        st.rerun()
+    if now == "ended":
+        _ended(server)
         raise LabError("vLLM has ended. Start it again, or change the model.")
-    if server.stopping:
-        if server.failed:
-            state.servers().pop("vllm", None)
-            st.rerun()
+    _watched(server)
+    if now == "stopping":
         raise LabError("vLLM is stopping.")
     if st.button("Stop", icon=":material/stop:", key="judge-stop"):
         server.stop_in_background()
         st.rerun()
     _log_fold(server)
-    if not server.ready:
+    if now == "loading":
         raise LabError("vLLM is loading the model.")
     return {
         "kind": "vllm",
@@ -302,20 +240,36 @@ def _started(server: VllmServer, options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _ended(server: VllmServer) -> None:
+    """Draw why a server has ended, its log's last lines, and what can be done."""
+    st.error(safe(server.reason(), 700), icon=":material/error:")
+    with st.container(horizontal=True):
+        again = st.button("Start again", icon=":material/replay:", key="judge-start-again")
+        change = st.button("Change", icon=":material/edit:", key="judge-start-change")
+    st.caption("The last lines of its log:")
+    verbatim("\n".join(server.log[-LAST_LINES:]) or "It printed nothing.")
+    _log_fold(server)
+    if again or change:
+        state.servers().pop("vllm", None)
+        _show_form(server.model, server.flags)
+        if change:
+            st.rerun()
+        with faults():
+            _launch(server.model, server.flags, server.port)
+
+
 @st.fragment(run_every=1.0)
 def _watched(server: VllmServer) -> None:
     """Show every second where the server is. The form is drawn again when that changes."""
-    before = st.session_state.get("setup vllm ready")
-    now = (server.ready, server.failed, server.stopping)
-    st.session_state["setup vllm ready"] = now
-    if before not in (None, now):
+    now = server.state
+    if now != st.session_state.get("setup vllm state"):
         st.rerun()  # a fragment redraws only itself, but the form has to change too
     name = safe(shorten(server.model, 80))
-    if server.stopping:
+    if now == "stopping":
         st.caption(f"Stopping {name}, up to {server.stop_seconds:.0f} s.")
-    elif server.ready:
-        st.success(f"vLLM serves {name}.", icon=":material/check:")
-    elif not server.failed:
+    elif now == "ready":
+        st.success(f"vLLM serves {name} at {safe(server.base_url)}.", icon=":material/check:")
+    elif now == "loading":
         st.info(
             f"vLLM is loading {name}: {server.seconds:.0f} s so far. A large model takes minutes; "
             "the first time it is downloaded.",
@@ -329,7 +283,13 @@ def _log_fold(server: VllmServer) -> None:
     def shown() -> None:
         st.caption("Started with:")
         verbatim(server.command_line)
-        st.caption("Its last lines, the newest first:")
-        verbatim("\n".join(reversed(server.log)) or "…", height=260)
+        _last_lines(server)
 
     fold("The command, and what it prints", shown, icon="terminal", key="judge-vllm-log")
+
+
+@st.fragment(run_every=2.0)
+def _last_lines(server: VllmServer) -> None:
+    """Draw the last lines of the log, again and again, because the server goes on printing."""
+    st.caption("Its last lines, the newest first:")
+    verbatim("\n".join(reversed(server.log)) or "It has printed nothing yet.", height=260)

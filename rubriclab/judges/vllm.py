@@ -18,11 +18,12 @@ import sysconfig
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal, Self
 
 from rubriclab.judges import supervisor
 from rubriclab.judges.faults import Fault
@@ -30,6 +31,8 @@ from rubriclab.judges.keys import mask, without_keys
 from rubriclab.judges.kinds import in_thread
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import fetch
+from rubriclab.judges.vllm_causes import why_ended
+from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError, shorten
 
 ARGUMENTS = (
@@ -56,6 +59,8 @@ CARDS = ("/dev/nvidia0", "/dev/kfd", "/dev/accel0")
 """What the system has where there is a card of NVIDIA, AMD or another maker. ``/dev/dri`` is no
 sign: graphics that are part of a processor have it too.
 """
+CARDS_OFFERED = (1, 2, 4, 8)
+"""On how many cards a model can be spread: the heads of most models divide by these."""
 CARD_TOOLS = ("nvidia-smi", "xpu-smi")
 REFUSED = (
     "--host",
@@ -71,91 +76,26 @@ REFUSED = (
 SECRET = "--hf-token"
 """An argument that would be kept with the study."""
 COMMAND_VARIABLE = "RUBRICLAB_VLLM"
-USUAL_PORT = 8600
-"""Tried first, because a server's address is part of its judge's identity: a run goes on after vLLM
-was stopped and started again.
+USUAL_PORTS = range(8600, 8610)
+"""Tried in this order, because a server's address is part of its judge's identity: a run goes on
+after vLLM was stopped and started again. Several labs on one machine take several of them.
 """
+ServerState = Literal["loading", "ready", "stopping", "stopped", "ended"]
+"""Where a server is: “stopped” by the user, or “ended” by itself."""
 GRACE_SECONDS = 25.0
 """Seconds between SIGTERM and SIGKILL: the shutdown timeout above, and a few more."""
 LOADING_GRACE_SECONDS = 3.0
 """The same for a server that was never ready: it has no reply to finish."""
-MOST_REASON = 300
-"""Characters of a line of the log that says why the server ended."""
 LOG_LINES = 40
 """How many of the log's last lines are shown. The cause of an end may be further up: the engine
-tells it before the server's own long traceback.
+writes it before the server's own long traceback.
 """
 LOG_BYTES = 65_536
-"""How much of the log's end is read; a log can grow to many MB."""
-
-
-CAUSES: tuple[tuple[tuple[str, ...], str], ...] = (
-    (
-        (r"unrecognized arguments: (.+)",),
-        "This vLLM does not know {words}. Correct the further arguments.",
-    ),
-    (
-        (r"argument (--[^:]+): ",),
-        "vLLM does not accept the value of {words}. Correct it and start again.",
-    ),
-    (
-        (r"User-specified max_model_len .+? is greater than the derived max_model_len \D*(\d+)",),
-        "{model} has a context of {words} tokens. Choose a context length that is not longer.",
-    ),
-    (
-        (
-            r"must be divisible by tensor parallel size",
-            r"World size .+ is larger than the number of available",
-        ),
-        "{model} cannot be spread on that many cards. Choose another number of graphics cards.",
-    ),
-    (
-        (
-            r"No available memory for the cache blocks",
-            r"less than desired GPU memory utilization",
-            r"To serve at least one request with the model's max seq len",
-            r"out of memory",
-            r"can't allocate memory",
-        ),
-        "The memory is too small for {model}, or in use. Lower the context length, free memory, "
-        "or take a smaller model.",
-    ),
-    ((r"No space left on device",), "The disk is full. Make room, then start again."),
-    (
-        (r"Failed to infer device type", r"No CUDA GPUs are available"),
-        "vLLM found no graphics card. Use the lab's small model, or a server elsewhere.",
-    ),
-    (
-        (r"Model architectures .+ are not supported", r"does not recognize this architecture"),
-        "This vLLM does not know the kind of model that {model} is. Take another, or a newer vLLM.",
-    ),
-    (
-        (r"GatedRepoError", r"gated repo"),
-        "{model} is gated: its owner must let you in. Log in to the hub in a terminal first, or "
-        "give a folder.",
-    ),
-    ((r"Address already in use",), "Another program took the port. Start again."),
-    (
-        (
-            r"is not a local folder and is not a valid model",
-            r"couldn't connect to",
-            r"LocalEntryNotFoundError",
-            r"Repository ?Not ?Found",
-            r"OfflineModeIsEnabled",
-            r"Can't load the configuration",
-        ),
-        "vLLM could not find {model}: it is not on this machine, and could not be downloaded. "
-        "Check the name and the network, or give a folder.",
-    ),
-)
-"""Words in the log of a server that ended, and what is told of them; the first that fits counts.
-
-The words about a missing model come last: a server that has the model writes some of them, too, as
-a warning.
+"""How much of the log's end is read to show its last lines."""
+CAUSE_BYTES = 16_777_216
+"""How much of the log's end is searched for the cause. A log of many days can be larger, but its
+beginning did not end the server.
 """
-ERROR_LINE = re.compile(r"\b(?:\w*(?:Error|Exception)|error): .+")
-NO_REASON = "See root cause above"
-"""Ends the error of a server whose engine has told its own error before."""
 
 
 def command() -> str | None:
@@ -186,23 +126,25 @@ def why_not() -> str:
     named = os.environ.get(COMMAND_VARIABLE, "")
     if named:
         return (
-            f"{COMMAND_VARIABLE} names “{shorten(named, 200)}”, which is no command. Correct it, "
-            f"and start the lab again."
+            f"There is no command “{shorten(named, 200)}”, which {COMMAND_VARIABLE} names. Correct "
+            "it, and start the lab again."
         )
     looked = (
-        f"There is no vllm command beside the lab's Python ({sysconfig.get_path('scripts')}) or "
-        "on the PATH."
+        "There is no vllm command next to the lab's Python "
+        f"({sysconfig.get_path('scripts')}) or on the PATH."
+    )
+    elsewhere = (
+        f"If it is in another environment, start the lab with {COMMAND_VARIABLE}=/that/environment"
+        "/bin/vllm."
     )
     if not has_graphics_card():
         return (
-            f"{looked} This machine has no graphics card, where vLLM is slow and hard to install: "
-            "use the lab's small model, or give the address of a server elsewhere."
+            f"{looked} {elsewhere} This machine has no graphics card. Without one, vLLM is slow "
+            "and hard to install. Use the lab's small model, or give the address of a server "
+            "elsewhere."
         )
-    return (
-        f"{looked} Install it with “{sys.executable} -m pip install {_wanted()}” (several GB). If "
-        f"it is in another environment, start the lab with {COMMAND_VARIABLE}=/that/environment"
-        "/bin/vllm."
-    )
+    install = f"{sys.executable} -m pip install {_wanted()}"
+    return f"{looked} Install it with “{install}” (several GB). {elsewhere}"
 
 
 def _wanted() -> str:
@@ -249,6 +191,34 @@ class ServeFlags:
                 made += [name, value]
         return (*made, *self._further())
 
+    @classmethod
+    def from_note(cls, note: str) -> Self:
+        """Return the flags whose note this is (``VllmServer.note``).
+
+        A study file may hold any note. What no field can hold becomes a further argument, which
+        ``arguments`` checks as if it were typed.
+        """
+        try:
+            words = shlex.split(note)
+        except ValueError:
+            return cls(context_length="", more=note)
+        if tuple(words[: len(ON_CPU)]) == ON_CPU:
+            words = words[len(ON_CPU) :]
+        values: dict[str, str] = {}
+        while len(words) > 1 and _has_field(words[0], words[1]) and words[0] not in values:
+            values[words[0]] = words[1]
+            words = words[2:]
+        memory = values.get("--gpu-memory-utilization")
+        return cls(
+            context_length=values.get("--max-model-len", ""),
+            dtype=values.get("--dtype", ""),
+            memory=float(memory) if memory else None,
+            cards=int(values.get("--tensor-parallel-size", "1")),
+            quantization=values.get("--quantization", ""),
+            reasoning_parser=values.get("--reasoning-parser", ""),
+            more=shlex.join(words),
+        )
+
     def _further(self) -> list[str]:
         try:
             words = shlex.split(self.more)
@@ -285,6 +255,15 @@ class ServeFlags:
         return ""
 
 
+def _has_field(flag: str, value: str) -> bool:
+    """Return whether ``ServeFlags`` has a field that can hold this value of this flag."""
+    if flag == "--gpu-memory-utilization":
+        return re.fullmatch(r"0\.[1-9]\d*|1", value) is not None
+    if flag == "--tensor-parallel-size":
+        return value in map(str, CARDS_OFFERED)
+    return flag in ("--max-model-len", "--dtype", "--quantization", "--reasoning-parser")
+
+
 class VllmServer:
     """Run ``vllm serve`` as a child process that only this machine can ask.
 
@@ -296,7 +275,7 @@ class VllmServer:
     log_file: everything that it prints.
     command_line: what was started, to copy.
     note: the part of it that may change what the judge replies.
-    port: is taken if it is free.
+    port: is taken if it is free, else the first of USUAL_PORTS that is; 0 takes any.
     grace: seconds between SIGTERM and SIGKILL, once it was ready.
     """
 
@@ -316,9 +295,14 @@ class VllmServer:
         self.stopping = False
         self._grace = grace
         self._was_ready = False
+        self._log_when_ready = 0
         self._started = time.monotonic()
+        if not self.model:
+            raise LabError(
+                "Enter a model first: a name from the hub, for example Qwen/Qwen3-8B, or a folder."
+            )
         # A name with a leading hyphen would be read as an option of the command.
-        if not self.model or self.model.startswith("-") or "\0" in model:
+        if self.model.startswith("-") or "\0" in model:
             raise LabError(
                 f"“{shorten(model)}” is not a model. Give a name from the hub, for example "
                 f"Qwen/Qwen3-8B, or a folder."
@@ -328,9 +312,9 @@ class VllmServer:
         chosen = [*(ON_CPU if on_cpu else ()), *self.flags.arguments()]
         self.name = self.flags.served_name() or self.model
         program = command() or "vllm"
-        port = _free_port(port)
-        self.base_url = f"http://127.0.0.1:{port}/v1"
-        started = [program, "serve", self.model, "--host", "127.0.0.1", "--port", str(port)]
+        self.port = _free_port(port)
+        self.base_url = f"http://127.0.0.1:{self.port}/v1"
+        started = [program, "serve", self.model, "--host", "127.0.0.1", "--port", str(self.port)]
         started += [*ARGUMENTS, *chosen]
         self.command_line = shlex.join(started)
         self.note = shlex.join(chosen)
@@ -370,18 +354,24 @@ class VllmServer:
         return time.monotonic() - self._started
 
     def reason(self) -> str:
-        """Say why the server ended by itself, from the words of its log."""
-        text = self._log_end()
-        for patterns, told in CAUSES:
-            found = re.search("|".join(patterns), text, re.IGNORECASE)
-            if found:
-                words = found.group(found.lastindex or 0)
-                model = f"“{shorten(self.model, 100)}”"
-                return told.format(words=shorten(words, 120), model=model)
-        errors = [line for line in ERROR_LINE.findall(text) if NO_REASON not in line]
-        last = (errors or text.splitlines() or ["it said nothing"])[-1].strip()
-        when = "" if self._was_ready else " before it was ready"
-        return f"vLLM ended{when}: {shorten(last, MOST_REASON)}"
+        """Say why the server ended by itself, from the words of its log.
+
+        What it wrote before it was ready did not end a server that was.
+        """
+        log = self._log_from(max(self._log_when_ready, self._log_size() - CAUSE_BYTES))
+        return why_ended(log, self.model, was_ready=self._was_ready)
+
+    @property
+    def state(self) -> ServerState:
+        """Where the server is now. A page asks once, so that all it shows belongs together."""
+        if self.failed:
+            return "stopped" if self.stopping else "ended"
+        if self.stopping:
+            return "stopping"
+        if self.ready:
+            return "ready"
+        # It may have ended while it was asked.
+        return "ended" if self.failed else "loading"
 
     @property
     def ready(self) -> bool:
@@ -389,6 +379,7 @@ class VllmServer:
         if not (self.failed or self._was_ready):
             with suppress(Fault):
                 in_thread(lambda: fetch(f"{self.base_url.removesuffix('/v1')}/health", timeout=1.0))
+                self._log_when_ready = self._log_size()
                 self._was_ready = True
         return self._was_ready and not self.failed
 
@@ -400,13 +391,17 @@ class VllmServer:
     @property
     def log(self) -> list[str]:
         """The log's last lines, without keys."""
-        return self._log_end().splitlines()[-LOG_LINES:]
+        return self._log_from(self._log_size() - LOG_BYTES).splitlines()[-LOG_LINES:]
 
-    def _log_end(self) -> str:
-        """Return the end of the log, without keys."""
+    def _log_size(self) -> int:
+        """Return how many bytes the server has printed; 0 if its log is gone."""
+        return self.log_file.stat().st_size if self.log_file.exists() else 0
+
+    def _log_from(self, start: int) -> str:
+        """Return the log from this byte to its end, without keys."""
         try:
             with self.log_file.open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_BYTES))
+                file.seek(max(0, start))
                 return mask(file.read().decode("utf-8", "replace"))
         except FileNotFoundError:
             return ""
@@ -448,9 +443,28 @@ class VllmServer:
                 os.killpg(pid, signal.SIGKILL)
 
 
+def require_same_start(server: VllmServer, judges: Iterable[JudgeSettings]) -> None:
+    """Raise LabError if a run would go on with a server that was started in another way.
+
+    A judge keeps what its server was started with. Replies of another number type would be mixed
+    with those that the run has.
+    """
+    for judge in judges:
+        kept = judge.options.get("serve")
+        if kept and server.base_url in judge.base_urls and kept != server.note:
+            raise LabError(
+                f"The run's first calls went to a vLLM that was started with “{shorten(kept, 300)}”"
+                f". The one at {server.base_url} was started with “{shorten(server.note, 300)}”. "
+                "Stop it and start it as before, or launch a new run."
+            )
+
+
 def _free_port(wanted: int) -> int:
-    """Return ``wanted`` if nothing listens there, else a port that the system chooses."""
-    for port in (wanted, 0):
+    """Return ``wanted`` if nothing listens there, else a usual port, else one that is free.
+
+    0 is no wish: the system chooses.
+    """
+    for port in (wanted, *USUAL_PORTS, 0) if wanted else (0,):
         with socket.socket() as free, suppress(OSError):
             # As the server will: a port is free although connections to it were closed just now.
             free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -3,7 +3,8 @@
     fake_vllm.py serve MODEL --host H --port N
 
 Behaviour stands in the variable FAKE_VLLM: ``--fail``, ``--ignore-term``, ``--ready-after
-SECONDS``. Like the real one it has a child process of its own, whose pid it prints.
+SECONDS``, ``--say WORDS``. Like the real one it has a child process of its own, whose pid it
+prints.
 """
 
 import argparse
@@ -25,8 +26,9 @@ def main() -> None:
     parser.add_argument("--ready-after", type=float, default=0.0)
     parser.add_argument("--ignore-term", action="store_true")
     parser.add_argument("--fail", action="store_true")
+    parser.add_argument("--say", default="")
     options, rest = parser.parse_known_args(sys.argv[1:] + os.environ.get("FAKE_VLLM", "").split())
-    print("arguments", json.dumps(rest), flush=True)
+    print("arguments", json.dumps(rest), options.say, flush=True)
     if options.fail:
         print("ValueError: no such model, api_key=abcdefghijkl", file=sys.stderr, flush=True)
         sys.exit(3)

@@ -1,10 +1,14 @@
 """Calls and judges for the tests of judges."""
 
 import asyncio
+import os
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from rubriclab.judges.client import ChatClient
 from rubriclab.model.consent import NO_CONSENTS, sent_by
@@ -73,3 +77,22 @@ async def ask(
         return await asyncio.gather(*(client.ask(call) for call in calls or (option_call(),)))
     finally:
         await client.close()
+
+
+def install_fake_vllm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a command named ``vllm`` (``fake_vllm.py``) into the folder and onto the PATH."""
+    fake = Path(__file__).with_name("fake_vllm.py")
+    command = folder / "vllm"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake}" "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.delenv("RUBRICLAB_VLLM", raising=False)
+
+
+def until(done: Callable[[], bool], seconds: float = 60.0) -> bool:
+    """Whether this comes true within so many seconds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not done():
+        time.sleep(0.02)
+    return done()

@@ -1,7 +1,9 @@
 """Test that a started vLLM never outlives the lab, with a stand-in for the ``vllm`` command."""
 
 import os
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -9,34 +11,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
 from rubriclab.judges import vllm
 from rubriclab.judges.probe import models_of
-from rubriclab.judges.vllm import ServeFlags, VllmServer, command, why_not
+from rubriclab.judges.vllm import ServeFlags, VllmServer, command, require_same_start, why_not
 from rubriclab.model.text import LabError
-from tests.judges.kit import gone
+from tests.judges.kit import gone, install_fake_vllm, settings, until
 
-FAKE = Path(__file__).with_name("fake_vllm.py")
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def fake_vllm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A command named ``vllm`` on the PATH, and its folder."""
-    command = tmp_path / "vllm"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
-    command.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.delenv("RUBRICLAB_VLLM", raising=False)
+    install_fake_vllm(tmp_path, monkeypatch)
     return tmp_path
-
-
-def until(done: Callable[[], bool], seconds: float = 60.0) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and not done():
-        time.sleep(0.02)
-    return done()
 
 
 def grandchild(lines: Callable[[], list[str]]) -> int:
@@ -113,13 +104,13 @@ def test_why_it_cannot_be_started_here(monkeypatch: pytest.MonkeyPatch, fake_vll
     with pytest.raises(LabError, match="no vllm command"):
         VllmServer("some/model")
     monkeypatch.setenv("RUBRICLAB_VLLM", "/no/such/vllm")
-    assert "RUBRICLAB_VLLM names “/no/such/vllm”, which is no command" in why_not()
+    assert "There is no command “/no/such/vllm”, which RUBRICLAB_VLLM names" in why_not()
 
 
 @pytest.mark.usefixtures("fake_vllm")
 @pytest.mark.parametrize("model", ["", "  ", "--trust-remote-code", "a\0b"])
 def test_what_is_no_model(model: str) -> None:
-    with pytest.raises(LabError, match="is not a model"):
+    with pytest.raises(LabError, match=r"is not a model|Enter a model first"):
         VllmServer(model)
 
 
@@ -152,32 +143,66 @@ def test_the_way_to_vllm_depends_on_the_machine(
     assert str(tmp_path) in why_not()
 
 
-DEATHS = {
-    "OSError: Qwen/Q is not a local folder and is not a valid model identifier": "could not find",
-    "huggingface_hub.errors.GatedRepoError: 401 Client Error": "is gated",
-    "vllm: error: unrecognized arguments: --no-such-flag": "does not know --no-such-flag",
-    "vllm serve: error: argument --dtype: invalid choice: 'x'": "the value of --dtype",
-    "ValueError: No available memory for the cache blocks.": "memory is too small",
-    "torch.OutOfMemoryError: CUDA out of memory. Tried": "memory is too small",
-    "OSError: [Errno 28] No space left on device": "The disk is full",
-    "RuntimeError: Failed to infer device type": "found no graphics card",
-    "ValueError: Model architectures ['X'] are not supported for now": "the kind of model",
-    "OSError: [Errno 98] Address already in use": "took the port",
-    "KeyError: something new": "ended before it was ready: KeyError: something new",
-}
+@pytest.mark.usefixtures("fake_vllm")
+def test_a_cause_far_above_the_last_lines_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_VLLM", "--fail")
+    server = VllmServer("some/model")
+    assert until(lambda: server.state == "ended")
+    traceback = '  File "/home/somebody/vllm/entrypoints/launchers/api_server/entry.py", line 177\n'
+    server.log_file.write_text(
+        f"ValueError: No available memory for the cache blocks.\n{traceback * 20_000}"
+    )
+    assert server.log_file.stat().st_size > 10 * vllm.LOG_BYTES
+    assert "No available memory" not in "\n".join(server.log)
+    assert "The memory is too small for “some/model”" in server.reason()
 
 
 @pytest.mark.usefixtures("fake_vllm")
-@pytest.mark.parametrize("line", DEATHS)
-def test_the_cause_of_an_end_is_told_in_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, line: str
+def test_what_it_printed_before_it_was_ready_did_not_end_it(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("FAKE_VLLM", "--fail")
+    monkeypatch.setenv("FAKE_VLLM", "--say RepositoryNotFoundError")
+    server = VllmServer("some/model", grace=0.2)
+    assert until(lambda: server.state == "ready")
+    server.stop()
+    with server.log_file.open("a") as log:
+        log.write("RuntimeError: the engine is gone\n")
+    assert "RepositoryNotFoundError" in "\n".join(server.log)
+    assert server.reason() == "vLLM ended: RuntimeError: the engine is gone"
+
+
+@pytest.mark.usefixtures("fake_vllm")
+def test_where_a_server_is_from_its_start_to_its_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_VLLM", "--ready-after 0.5")
     server = VllmServer("some/model")
-    assert until(lambda: server.failed)
-    server.log_file.write_text(f"INFO loading\n{line}\nINFO the end\n")
-    assert DEATHS[line] in server.reason()
-    assert "abcdefghijkl" not in server.reason()
+    seen = [server.state]
+    assert until(lambda: server.state == "ready")
+    server.stop_in_background()
+    seen.append(server.state)
+    assert until(lambda: server.state == "stopped")
+    assert seen in (["loading", "stopping"], ["loading", "stopped"])
+    monkeypatch.setenv("FAKE_VLLM", "--fail")
+    failed = VllmServer("some/model")
+    assert until(lambda: failed.failed)
+    assert failed.state == "ended"
+
+
+@pytest.mark.usefixtures("fake_vllm")
+def test_a_server_that_is_started_again_has_its_address_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        monkeypatch.setattr(vllm, "USUAL_PORTS", range(taken, taken + 10))
+        first = VllmServer("some/model", port=taken)
+        assert first.port in range(taken + 1, taken + 10)  # a usual one, since the first is taken
+        first.stop()
+    # The first usual port is free now; the run still knows the other one.
+    second = VllmServer("some/model", port=first.port)
+    assert second.base_url == first.base_url
+    second.stop()
 
 
 @pytest.mark.usefixtures("fake_vllm")
@@ -211,3 +236,58 @@ def test_flags_become_arguments_and_others_are_refused() -> None:
     for more in ("seed 1", "--host 0.0.0.0", "--port=80", "--api-key x", "--seed 'x"):
         with pytest.raises(LabError, match=r"arguments|set by the lab"):
             ServeFlags(more=more).arguments()
+
+
+@given(
+    some.builds(
+        ServeFlags,
+        context_length=some.sampled_from(["", "2048", "auto"]),
+        dtype=some.sampled_from(["", "float32", "half"]),
+        memory=some.sampled_from([None, 0.1, 0.85, 1.0]),
+        cards=some.sampled_from(vllm.CARDS_OFFERED),
+        quantization=some.sampled_from(["", "fp8"]),
+        reasoning_parser=some.sampled_from(["", "qwen3"]),
+        more=some.sampled_from(
+            ["", "--seed 1", "--hf-overrides '{\"a b\": 1}'", "--max-num-seqs 4"]
+        ),
+    ),
+    some.booleans(),
+)
+def test_flags_are_read_back_from_the_note_of_a_run(flags: ServeFlags, on_cpu: bool) -> None:
+    note = shlex.join([*(vllm.ON_CPU if on_cpu else ()), *flags.arguments()])
+    assert ServeFlags.from_note(note) == flags
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "--gpu-memory-utilization 7",
+        "--tensor-parallel-size 3",
+        "--seed 1 --dtype half",
+        "--max-model-len",
+    ],
+)
+def test_what_no_field_can_hold_is_a_further_argument(note: str) -> None:
+    assert ServeFlags.from_note(note) == ServeFlags(context_length="", more=note)
+
+
+@pytest.mark.parametrize("note", ["rm -rf", "--dtype half --host 0.0.0.0", "a 'b"])
+def test_a_note_that_nobody_would_type_is_refused_as_if_it_were_typed(note: str) -> None:
+    with pytest.raises(LabError, match=r"arguments|set by the lab"):
+        ServeFlags.from_note(note).arguments()
+
+
+@pytest.mark.usefixtures("fake_vllm")
+def test_a_run_does_not_go_on_with_a_server_that_was_started_with_other_flags() -> None:
+    server = VllmServer("some/model", ServeFlags(dtype="bfloat16"))
+    asked = {"kind": "vllm", "model": "some/model", "base_urls": (server.base_url,)}
+    same = settings(**asked, options={"serve": server.note})
+    found = settings(**asked)  # not started by a lab, so nothing is known of its flags
+    elsewhere = settings(
+        **asked | {"base_urls": ("http://127.0.0.1:9/v1",)}, options={"serve": "--dtype float32"}
+    )
+    require_same_start(server, [same, found, elsewhere])
+    other = settings(**asked, options={"serve": "--dtype float32"})
+    with pytest.raises(LabError, match="started with “--dtype float32”"):
+        require_same_start(server, [same, other])
+    server.stop()
