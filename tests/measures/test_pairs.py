@@ -239,9 +239,31 @@ def test_a_parabola_that_only_arithmetic_makes_is_not_told() -> None:
         first = rng.binomial(consistent.astype(int), worth).astype(float)
         tied = (parsed - consistent) / 2
         won = np.stack([first + tied, consistent - first + tied], axis=1)
-        fit, _ = stats.parabolas(consistent, parsed, won, np.zeros(200), at)
+        fit, _ = stats.parabolas([stats.Cells(consistent, parsed, won, np.zeros(200), at)])
         assert (fit.p < 0.01) == expected
         assert fit.high > 0  # arithmetic alone opens it upwards
+
+
+@pytest.mark.papers(51)
+def test_judges_that_find_the_same_cells_hard_do_not_count_as_more_cells() -> None:
+    """Two judges with the same 60 cells. Dealt in one way, chance varies as for one judge; dealt
+    for each on its own it would vary by about root 2 less.
+    """
+    rng = np.random.default_rng(4)
+    zero, each = np.zeros(60, dtype=np.int64), np.arange(60)
+    parsed = np.full(60, 2_000.0)
+    consistent = np.rint(rng.uniform(0.3, 1.0, 60) * parsed)
+    first = np.rint(rng.uniform(0.0, 1.0, 60) * consistent)
+    tied = (parsed - consistent) / 2
+    won = np.stack([first + tied, consistent - first + tied], axis=1)
+    cells = stats.Cells(consistent, parsed, won, np.zeros(60), stats.Points(each, zero, each, zero))
+    alone, _ = stats.parabolas([cells])
+    together, _ = stats.parabolas([cells, cells], same_cells=True)
+    apart, _ = stats.parabolas([cells, cells])
+    assert (together.n, together.curvature) == (120, pytest.approx(alone.curvature))
+    width, same, own = (fit.high - fit.low for fit in (alone, together, apart))
+    assert same / width == pytest.approx(1.0, abs=0.1)
+    assert own / width == pytest.approx(0.71, abs=0.12)
 
 
 def beside(*tables: JudgmentTable) -> JudgmentTable:
@@ -458,6 +480,41 @@ def test_the_baseline_can_be_chosen_and_all_tasks_have_a_difference() -> None:
     found = findings(judged)
     (apart,) = [row for row in found.select("pf_difference", condition=2) if "task" not in row.of]
     assert apart.value == -1.0
+
+
+@pytest.mark.papers(51)
+def test_the_parabola_of_all_judges_by_hand() -> None:
+    """Two judges, a against b, c and d, two comparisons each. Both: a wins over b and loses to d,
+    in every order. On c the first judge says tie twice in one comparison, and always the first in
+    the other (PC 1/2); the second judge says the first in both (PC 0). Win rates 0, 1/2 and 1:
+    y = 1/2 + 2 z^2 and y = 4 z^2. Together y = 1/4 + 3 z^2 goes through the means.
+    """
+    a_wins, a_loses, tie, first = [1, 2], [2, 1], [0, 0], [1, 1]
+    names = [("a", other) for other in "bbccdd"]
+    judges = [[a_wins] * 2 + on_c + [a_loses] * 2 for on_c in ([tie, first], [first, first])]
+    tables = [comparisons(won, BOTH, judge=f"j{k}", names=names) for k, won in enumerate(judges)]
+    found = findings(beside(*tables))
+    for code, expected in ((0, (0.5, 0.0, 2.0)), (1, (0.0, 0.0, 4.0))):
+        own = [row.value for row in found.select("parabola", condition=code, outcome="PC")]
+        assert own == pytest.approx(expected, abs=1e-9)
+    rows = found.select("parabola_of_all", outcome="PC")
+    assert [row.value for row in rows] == pytest.approx((0.25, 0.0, 3.0), abs=1e-9)
+    assert {(row.condition, row.counts["n"], row.counts["judges"]) for row in rows} == {(0, 6, 2)}
+    # One judge has no parabola of all.
+    assert not findings(tables[0]).select("parabola_of_all")
+
+
+@pytest.mark.papers(51)
+def test_chance_alone_is_flat_where_every_cell_is_as_consistent() -> None:
+    """Whatever is dealt, PC is 1/2 everywhere: level 1/2, no slope, no bend."""
+    rng = np.random.default_rng(5)
+    each, zero = np.arange(40), np.zeros(40, dtype=np.int64)
+    parsed, consistent = np.full(40, 40.0), np.full(40, 20.0)
+    first = rng.integers(0, 21, 40).astype(float)
+    won = np.stack([first + 10, 20 - first + 10], axis=1)
+    cells = stats.Cells(consistent, parsed, won, np.zeros(40), stats.Points(each, zero, each, zero))
+    fit, _ = stats.parabolas([cells])
+    assert fit.by_chance == pytest.approx((0.5, 0.0, 0.0), abs=1e-9)
 
 
 @pytest.mark.papers(50)
