@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from rubriclab.api import read
+from rubriclab.api import read, run
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings
 from rubriclab.data.scores import read_judgments
@@ -24,9 +24,11 @@ from rubriclab.figures.choice_pictures import against_baseline
 from rubriclab.measures.gold import DEFAULT, MAJORITY, STANDS
 from rubriclab.measures.judges import calls_apart
 from rubriclab.measures.what_goes_along import cells_of, what_goes_along
-from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.judgment import LENGTHS, JudgmentTable
 from rubriclab.model.study import ReadingPart
+from rubriclab.model.text import LabError
 from rubriclab.stats import pairwise as stats
+from rubriclab.store.bundle import bundle_bytes, import_bundle
 from rubriclab.store.store import Store
 from tests.data.test_published import SHARED
 from tests.tables import comparisons, findings, on_two_sets, only
@@ -413,7 +415,7 @@ def test_the_judge_goes_along_where_judges_differ() -> None:
     # Every answer has as many signs, so its length is no variable; that of the question is the same
     # in every cell.
     assert not {term for _, term in rows} & {"output_length", "input_length"}
-    # Data sets are told by themselves and together.
+    # Data sets are told by themselves and together; there the data set is a variable.
     table = on_two_sets(
         judged(np.random.default_rng(0), 0.9, "j"), judged(np.random.default_rng(1), 0.3, "j")
     )
@@ -452,6 +454,102 @@ def test_lengths_come_from_the_texts_that_the_store_keeps(tmp_path: Path) -> Non
     assert cells[["input_length", "output_length"]].to_numpy().tolist() == [[2.0, 9.0], [4.0, 4.0]]
     assert cells_of(read[1].arms[0])["input_length"].isna().all()
     assert {row.why for row in what_goes_along(read[1].arms)} == {"few_cells"}
+
+
+CSV_OF_LENGTHS = """judge,question_id,task,first,second,choice,{columns}
+j,q1,law,a,b,A,{one}
+j,q1,law,b,a,B,{two}
+j,q2,maths,a,b,B,{three}
+j,q2,maths,b,a,A,{three}
+"""
+
+
+@pytest.mark.papers(59)
+@pytest.mark.parametrize(
+    ("columns", "one", "two", "three", "expected"),
+    [
+        # Numbers stand for both orders of a comparison; an empty cell is no length.
+        ("input_length,output_length", "7,30", "7,", "9,50", [(7.0, 30.0, NAN), (9.0, 50.0, NAN)]),
+        ("prompt_length", "400", "400", "500", [(NAN, NAN, 400.0), (NAN, NAN, 500.0)]),
+        # Questions of 4 and 6 characters; answers of a and b: 2 + 3, then 1 + 1 whatever is first.
+        (
+            "instruction,first_response,second_response",
+            "why?,aa,bbb",
+            "why?,bbb,aa",
+            "whence,x,x",
+            [(4.0, 5.0, NAN), (6.0, 2.0, NAN)],
+        ),
+        # A number counts before a text.
+        (
+            "instruction,input_length",
+            "why?,7",
+            "why?,7",
+            "whence,9",
+            [(7, NAN, NAN), (9, NAN, NAN)],
+        ),
+    ],
+)
+def test_an_imported_file_gives_its_lengths_to_the_factors(
+    tmp_path: Path, columns: str, one: str, two: str, three: str, expected: list[Any]
+) -> None:
+    """As it is read, after it was kept in a store, and after a bundle went to another store."""
+    path = tmp_path / "pairs.csv"
+    path.write_text(CSV_OF_LENGTHS.format(columns=columns, one=one, two=two, three=three), "utf-8")
+    made = read_judgments(read_table(path))
+    with Store.open(tmp_path / "lab.duckdb") as store, Store.open(tmp_path / "b.duckdb") as other:
+        kept = store.table(store.add_table(made))
+        (tmp_path / "run.zip").write_bytes(bundle_bytes(kept, store, kept.run))
+        again = other.table(import_bundle(other, tmp_path / "run.zip"))
+    for table in (made, kept, again):
+        cells = cells_of(Judgments(table).arms[0]).reindex(columns=LENGTHS).astype(float)
+        np.testing.assert_array_equal(cells.to_numpy(), np.array(expected, dtype=float))
+
+
+def test_a_length_that_is_none_is_refused_with_its_row(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    text = CSV_OF_LENGTHS.format(columns="input_length", one="7", two="7", three="long")
+    path.write_text(text, "utf-8")
+    with pytest.raises(LabError, match="“long” is not a length: a number from 0"):
+        read_judgments(read_table(path))
+    path.write_text(text.replace("long", "-1"), "utf-8")
+    with pytest.raises(LabError, match="is not a length"):
+        read_judgments(read_table(path))
+
+
+STUDY_OF_PAIRS = """
+[[data]]
+file = "answers.csv"
+[design]
+reorder = "pairs"
+[[judges]]
+name = "j"
+kind = "simulated"
+"""
+ANSWERS = """item_id,prompt,candidate,instruction,response
+1,q1,a,why?,aa
+2,q1,b,why?,bbb
+3,q1,c,why?,ccccc
+4,q2,b,whence,b
+5,q2,c,whence,cc
+"""
+
+
+@pytest.mark.papers(59)
+def test_a_run_of_the_lab_counts_all_answers_of_a_comparison(tmp_path: Path) -> None:
+    """a, b, c have 2, 3, 5 characters on the first question, b and c 1 and 2 on the second."""
+    (tmp_path / "answers.csv").write_text(ANSWERS, "utf-8")
+    (tmp_path / "study.toml").write_text(STUDY_OF_PAIRS, "utf-8")
+    items = run(tmp_path / "study.toml", tmp_path / "lab.duckdb").table.items
+    lengths = {
+        (row.prompt, row.candidate): (row.input_length, row.output_length)
+        for row in items.itertuples()
+    }
+    assert lengths == {
+        ("q1", "a|b"): (4, 2 + 3),
+        ("q1", "a|c"): (4, 2 + 5),
+        ("q1", "b|c"): (4, 3 + 5),
+        ("q2", "b|c"): (6, 1 + 2),
+    }
 
 
 @pytest.mark.papers(57)
