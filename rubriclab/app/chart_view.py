@@ -16,6 +16,12 @@ CONFIG = {"scrollZoom": False, "doubleClick": False, "showTips": False, "display
 """No zoom by wheel or finger: over a chart, these move the page."""
 
 
+AS = ("Picture", "Table")
+"""What a picture's switch offers."""
+MOST_TABLE = 400
+"""Height of a picture's table, in px; longer ones scroll."""
+
+
 def palette() -> Palette:
     """Return the colours of the theme that the visitor sees."""
     return DARK if st.context.theme.type == "dark" else LIGHT
@@ -51,6 +57,48 @@ def chart(
     its ``customdata``. ``height``: in pixels. ``note``: how to read the picture, shown below it.
     ``data``: whether to offer its numbers as a table, and the camera that saves it as a file.
     """
+    as_table = data and st.session_state.get(f"{key}-as") == AS[1]
+    clicked = None
+    if as_table:
+        _table(picture)
+    else:
+        clicked = _drawn(picture, key, on_select, height, camera=data)
+    if note:
+        st.caption(note)
+    if data:
+        with st.container(
+            horizontal=True, horizontal_alignment="right", vertical_alignment="center"
+        ):
+            st.segmented_control(
+                "Show as",
+                AS,
+                default=AS[0],
+                required=True,
+                key=f"{key}-as",
+                label_visibility="collapsed",
+            )
+            folded = st.popover(
+                "Save",
+                icon=":material/download:",
+                type="tertiary",
+                key=f"{key}-data",
+                on_change="rerun",
+            )
+        if folded.open:
+            with folded:
+                _files(picture, key)
+    return clicked
+
+
+def _drawn(
+    picture: Picture,
+    key: str,
+    on_select: Callable[[], None] | None,
+    height: int | None,
+    *,
+    camera: bool,
+) -> Any:
+    """Draw the figure; return what Streamlit says was clicked."""
     figure = _figure(picture, palette(), height)
     options: dict[str, Any] = (
         {"on_select": on_select, "selection_mode": "points"} if on_select else {}
@@ -61,34 +109,24 @@ def chart(
         "scale": 2,
     }
     config = CONFIG | {
-        "modeBarButtons": [["toImage"]] if data else [],
+        "modeBarButtons": [["toImage"]] if camera else [],
         "toImageButtonOptions": saved,
     }
-    clicked = st.plotly_chart(
+    return st.plotly_chart(
         figure, width="stretch", key=key, alt=picture.alt, config=config, theme=None, **options
     )
-    if note:
-        st.caption(note)
-    if data:
-        folded = st.popover(
-            "Show as table",
-            icon=":material/table:",
-            type="tertiary",
-            key=f"{key}-data",
-            on_change="rerun",
-        )
-        if folded.open:
-            with folded:
-                _data(picture, key)
-    return clicked
 
 
-def _data(picture: Picture, key: str) -> None:
-    """Draw the numbers of a picture to read and to download, and what the camera saves."""
+def _table(picture: Picture) -> None:
+    """Draw the numbers of a picture, which can be sorted and reached by keyboard."""
     numbers = picture_frame(picture)
-    st.dataframe(
-        numbers, hide_index=True, width="content", height=min(320, 36 * (len(numbers) + 1) + 4)
-    )
+    height = min(MOST_TABLE, 36 * (len(numbers) + 1) + 4)
+    st.dataframe(numbers, hide_index=True, width="stretch", height=height)
+
+
+def _files(picture: Picture, key: str) -> None:
+    """Offer the numbers of a picture as files, and choose what the camera saves."""
+    numbers = picture_frame(picture)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         download("CSV", csv_text(numbers), file_name(key, ".csv"), key=f"{key}-csv")
         download("LaTeX", latex_table(numbers), file_name(key, ".tex"), key=f"{key}-tex")

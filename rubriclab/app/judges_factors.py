@@ -4,13 +4,21 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app.forms import download
+from rubriclab.app.frame import safe
 from rubriclab.app.judges_view import Several, View
 from rubriclab.data.safe_files import csv_text
 from rubriclab.exports.table import latex_table
-from rubriclab.model.text import file_name
+from rubriclab.model.text import count, file_name
+from rubriclab.words.factor_table import (
+    TOGETHER,
+    FactorTable,
+    absent_lengths,
+    factor_tables,
+)
+from rubriclab.words.paper_grid import PAPER
 
 OUTCOMES = {"PC": "Position consistency (PC)", "PF": "Preference fairness (PF)"}
-NONE = "none"
+ALL = "All data sets together"
 
 
 def has(several: Several) -> bool:
@@ -21,55 +29,66 @@ def has(several: Several) -> bool:
 def draw(several: Several) -> None:
     """Draw the table of each outcome, as Shi et al. print them in Tables 3 to 8."""
     st.markdown("**What goes along with consistency and with preference?** · stepwise by AIC")
+    dataset = several.dataset
+    if several.findings.select("aic_removed", dataset=TOGETHER):
+        chosen = st.segmented_control(
+            "Cells of",
+            [dataset, ALL],
+            default=dataset,
+            required=True,
+            key=f"{several.key}-factors-{dataset}",
+        )
+        dataset = TOGETHER if chosen == ALL else dataset
+    sources: dict[str, None] = {}
     columns = st.columns(2, gap="large")
     for column, (outcome, name) in zip(columns, OUTCOMES.items(), strict=True):
-        table = _table(several, outcome)
-        if table is None:
-            continue
+        tables = factor_tables(several.findings, outcome, dataset, several.papers)
+        sources |= dict.fromkeys(table.source for table in tables if table.source)
         with column:
             st.markdown(name)
-            st.dataframe(
-                table,
-                hide_index=True,
-                width="stretch",
-                key=f"{several.key}-factors-{outcome}",
-                column_config={
-                    name: st.column_config.NumberColumn(format="%.2f")
-                    for name in ("Sum of squares", "RSS", "AIC")
-                },
-            )
-            with st.container(horizontal=True):
-                title = f"stepwise {outcome}"
-                key = f"{several.key}-factors-{outcome}"
-                download("CSV", csv_text(table), file_name(title, ".csv"), key=f"{key}-csv")
-                latex = latex_table(table.round(2))
-                download("LaTeX", latex, file_name(title, ".tex"), key=f"{key}-tex")
-    st.caption(
-        "Each line: the kept model without this term. A term is kept while leaving it out raises "
-        "AIC. Cells share judges and tasks, so AIC overstates certainty."
-    )
+            for number, table in enumerate(tables):
+                _table(table, outcome, f"{several.key}-factors-{outcome}-{number}")
+    notes = [
+        "Each line: the kept model without this variable. A variable is kept while leaving it out "
+        "raises AIC. Cells share judges and tasks, so AIC overstates certainty."
+    ]
+    if dataset == TOGETHER:
+        notes.append("The data set is a variable too, unless tasks or candidates imply it.")
+    notes += absent_lengths(several.findings, dataset)
+    if sources:
+        notes.append(f"{PAPER}: {'; '.join(sources)}, over the paper's own judges and cells.")
+    st.caption(safe(" ".join(notes), 2_000))
 
 
-def _table(several: Several, outcome: str) -> pd.DataFrame | None:
-    """Return a line for each term that was kept, lowest AIC first; None where there is none."""
-    lines = []
-    for row in several.findings.select("aic_removed"):
-        if row.of["outcome"] != outcome or "aic" not in row.counts:
-            continue
-        term = str(row.of["term"])
-        counts = row.counts
-        lines.append(
+def _table(table: FactorTable, outcome: str, key: str) -> None:
+    """Draw one table with its downloads, and which variables were dropped."""
+    if table.name:
+        st.markdown(safe(table.name))
+    if not table.lines:
+        st.caption(f"{count(table.cells, 'cell')}: too few for a regression.")
+        return
+    frame = pd.DataFrame(
+        [
             {
-                "Left out": "(nothing)" if term == NONE else term.replace("_", " "),
-                "DF": counts["df"],
-                "Sum of squares": counts["sum_sq"],
-                "RSS": counts["rss"],
-                "AIC": counts["aic"],
+                "Left out": f"{line.name} {PAPER}" if line.paper else line.name,
+                "DF": line.df,
+                "Sum of squares": line.sum_sq,
+                "RSS": line.rss,
+                "AIC": line.aic,
+                "AIC rises by": line.rises,
             }
-        )
-    if not lines:
-        return None
-    return pd.DataFrame(lines).sort_values("AIC", ignore_index=True)
+            for line in table.lines
+        ]
+    )
+    numbers = {name: st.column_config.NumberColumn(format="%.2f") for name in frame.columns[2:]}
+    st.dataframe(frame, hide_index=True, width="stretch", key=key, column_config=numbers)
+    if table.dropped:
+        st.caption(f"Dropped on the way: {', '.join(table.dropped)}.")
+    with st.container(horizontal=True):
+        title = f"stepwise {outcome} {table.name}".strip()
+        download("CSV", csv_text(frame), file_name(title, ".csv"), key=f"{key}-csv")
+        latex = latex_table(frame.round(2))
+        download("LaTeX", latex, file_name(title, ".tex"), key=f"{key}-tex")
 
 
 VIEW = View("Factors", has, draw)

@@ -1,17 +1,40 @@
-"""Draw whether the form of the rubric changes how well judges agree with people."""
+"""Draw whether the form of the rubric changes how well judges agree with people or a judge."""
+
+import streamlit as st
 
 from rubriclab.app.judges_view import Several, View, show
-from rubriclab.figures.form_pictures import agreement_by_form, has_forms
+from rubriclab.figures.form_pictures import (
+    PEOPLE,
+    agreement_by_form,
+    has_forms,
+    table_of_forms,
+    yardsticks_of_forms,
+)
+from rubriclab.words.several import whom
 
 
 def has(several: Several) -> bool:
-    """Return whether forms can be compared in how well they agree with people."""
+    """Return whether forms can be compared in how well they agree with people or a judge."""
     return has_forms(several.findings) and bool(several.findings.select("pearson"))
 
 
 def draw(several: Several) -> None:
     """Draw rho and r of every form, and the differences from the default."""
-    show(several, agreement_by_form(several.findings, several.dataset), "forms")
+    findings, dataset = several.findings, several.dataset
+    yardsticks = yardsticks_of_forms(findings, dataset)
+    if not yardsticks:
+        return
+    yardstick = yardsticks[0]
+    if len(yardsticks) > 1:
+        chosen = st.selectbox(
+            "Compare with",
+            yardsticks,
+            format_func=lambda name: whom(findings) if name == PEOPLE else name,
+            key=f"{several.key}-forms-{dataset}",
+        )
+        yardstick = chosen or yardstick
+    show(several, agreement_by_form(findings, dataset, yardstick), f"forms-{yardstick}")
+    show(several, table_of_forms(findings, dataset, yardstick), f"forms-table-{yardstick}")
 
 
 VIEW = View("Forms", has, draw)

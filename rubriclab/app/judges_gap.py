@@ -5,9 +5,10 @@ from typing import Literal
 import streamlit as st
 
 from rubriclab.app.judges_view import Several, View, numbers, show
-from rubriclab.figures.choice_pictures import quality_gap
+from rubriclab.figures.choice_pictures import quality_gap, quality_gap_together
 
 SHOWN = ("Consistency", "Preference for a position")
+PANELS = ("Each judge", "All judges together")
 
 
 def has(several: Several) -> bool:
@@ -16,13 +17,21 @@ def has(several: Several) -> bool:
 
 
 def draw(several: Several) -> None:
-    """Draw a panel for each judge."""
-    what = st.segmented_control(
-        "Show", SHOWN, default=SHOWN[0], required=True, key=f"{several.key}-gap-show"
-    )
+    """Draw a panel for each judge, or one of all judges together."""
+    panels = PANELS[0]
+    with st.container(horizontal=True):
+        what = st.segmented_control(
+            "Show", SHOWN, default=SHOWN[0], required=True, key=f"{several.key}-gap-show"
+        )
+        if several.findings.select("parabola_of_all"):
+            panels = st.segmented_control(
+                "Panels", PANELS, default=PANELS[0], required=True, key=f"{several.key}-gap-panels"
+            )
     outcome: Literal["PC", "PF"] = "PC" if what == SHOWN[0] else "PF"
-    shown = quality_gap(several.findings, several.dataset, outcome)
-    show(several, shown, f"gap-{outcome}")
+    together = panels == PANELS[1]
+    drawn = quality_gap_together if together else quality_gap
+    shown = drawn(several.findings, several.dataset, outcome)
+    show(several, shown, f"gap-{outcome}{'-together' if together else ''}")
     numbers(several, "**Win rate of each model** · ties and flips count as half", ("win_rate",))
 
 

@@ -543,7 +543,7 @@ def _by_level(findings: Findings, factor: str) -> None:
     for dataset in datasets:
         drawn = {
             measure: pictures.level_curves(findings, measure, factor, dataset)
-            for measure in pictures.LEVELLED
+            for measure in pictures.levelled(factor)
         }
         if (
             drawn["variant_shift"] is not None

@@ -4,6 +4,7 @@
 ``human`` is the candidate that the benchmark, or a person, prefers.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from rubriclab.data.judgment_table import (
     joint,
     names_shown,
 )
-from rubriclab.model.judgment import Ordering
+from rubriclab.data.tables import number
+from rubriclab.model.judgment import LENGTHS, Ordering
 from rubriclab.model.text import shorten
 
 TIE, NOTHING = 0, -1
@@ -134,7 +136,61 @@ class ChoicesReader(Reader):
             "ratings": self.ratings(item, len(first), preferred, lambda k: _expected(compared[k])),
             "unit_text": nothing,
         }
+        columns |= self._texts_and_lengths(order, item, len(first))
         return Subjects(columns, item=item, subject=item, alone=True)
+
+    def _texts_and_lengths(
+        self, order: Coded, item: np.ndarray, items: int
+    ) -> dict[str, list[Any]]:
+        """Return the question of each comparison and the LENGTHS that the table has or can count.
+
+        A column of lengths counts before a text. Answers are counted, not kept.
+        """
+        columns: dict[str, list[Any]] = {}
+        if "instruction" in self.names:
+            texts = self.cells_of_items(self.coded("instruction"), item, items)
+            columns["instruction"] = texts
+            columns["input_length"] = [float(len(text)) if text else None for text in texts]
+        if self.reorder == "pairs" and {"first_response", "second_response"} <= {*self.names}:
+            columns["output_length"] = self._length_of_answers(order, item, items)
+        for name in LENGTHS:
+            if name in self.names:
+                columns[name] = self._numbers_of_items(name, item, items)
+        return columns
+
+    def _length_of_answers(self, order: Coded, item: np.ndarray, items: int) -> list[float | None]:
+        """Return the characters of both answers of each pair; None if one is missing."""
+        first, second = self.coded("first_response"), self.coded("second_response")
+        texts = list(dict.fromkeys([*first.texts, *second.texts]))
+        codes = {text: code for code, text in enumerate(texts)}
+        shown = [
+            np.array([codes[text] for text in column.texts])[column.code]
+            for column in (first, second)
+        ]
+        # An item's answers in the order of its candidates' names, whichever was shown first.
+        turned = np.array(
+            [self.whole[code] != line for code, line in enumerate(self.shown)], dtype=bool
+        )[order.code]
+        answers = [
+            self.cells_of_items(
+                Coded("first_response", np.where(turned, other, own), texts), item, items
+            )
+            for own, other in (shown, shown[::-1])
+        ]
+        return [
+            float(len(one) + len(two)) if one and two else None
+            for one, two in zip(*answers, strict=True)
+        ]
+
+    def _numbers_of_items(self, name: str, item: np.ndarray, items: int) -> list[float | None]:
+        """Return a length of each item; None where its cells are empty."""
+        column = self.coded(name)
+        values = self.parsed(column, _length, "a length: a number from 0, or an empty cell")
+        known = dict(zip(column.texts, values, strict=True))
+        return [
+            None if text is None else known[text]
+            for text in self.cells_of_items(column, item, items)
+        ]
 
     def _asked_in_several_tasks(self, dataset: Coded, task: Coded, question: Coded) -> bool:
         """Return whether two tasks of one data set have questions of the same number.
@@ -160,6 +216,14 @@ class ChoicesReader(Reader):
 def _name_without_bar(name: str) -> str | None:
     """Return the name; None for one with the bar that separates names in an order."""
     return None if "|" in name else name
+
+
+def _length(text: str) -> float | None:
+    """Return a length; NaN for an empty cell, None for anything else."""
+    if not text:
+        return math.nan
+    given = number(text)
+    return given if given is not None and given >= 0 else None
 
 
 def _under(groups: list[str], names: list[str]) -> list[str]:

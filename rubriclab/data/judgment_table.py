@@ -36,7 +36,7 @@ from rubriclab.model.judgment import (
 from rubriclab.model.orders import STRATEGIES
 from rubriclab.model.text import LabError, digest, shorten
 
-TEXTS = ("response", "instruction")
+TEXTS = ("response", "instruction", "first_response", "second_response")
 """Roles whose cells are texts, so that they may be longer than a name."""
 KEPT = {"text": "reply", "prompt": "messages", "finish": "finish"}
 """Column of the calls -> the role that fills it, where the table has one."""
@@ -463,6 +463,12 @@ class Reader(ABC):
             words = f"“{this}”, but an earlier row of the same item has “{earlier}”."
             raise self.fault(row, column.name, f"{words} Make the rows of one item agree.")
         return code
+
+    def cells_of_items(self, column: Coded, item: np.ndarray, items: int) -> list[str | None]:
+        """Return the text of each item, on which its rows have to agree; None for an empty one."""
+        # `agreed` may give the code one beyond the texts: an empty cell.
+        texts = [*column.texts, ""]
+        return [texts[code] or None for code in self.agreed(column, item, items)]
 
     def ratings(
         self,

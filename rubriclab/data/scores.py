@@ -17,7 +17,6 @@ from rubriclab.data.choice_table import ChoicesReader
 from rubriclab.data.items import columns_sentence
 from rubriclab.data.judgment_table import (
     MAX_ORDER,
-    TEXTS,
     Answers,
     Coded,
     Kind,
@@ -32,7 +31,7 @@ from rubriclab.data.judgment_table import (
 from rubriclab.data.limits import refusal
 from rubriclab.data.tables import Table, chosen_columns, number
 from rubriclab.model.data import MAX_OPTIONS, MIN_OPTIONS
-from rubriclab.model.judgment import JudgmentTable, Ordering
+from rubriclab.model.judgment import LENGTHS, JudgmentTable, Ordering
 from rubriclab.model.text import LabError, digest, look_alike, shorten
 
 REQUIRED: dict[Kind, tuple[str, ...]] = {
@@ -72,9 +71,22 @@ expected: the score that the judge's probabilities mean; for pairs the probabili
     candidate wins, with a tie counted as half
 reply, messages (the judge prompt as JSON), finish (why the reply ended): kept with the judgment
 """
+OF_CHOICES = (*LENGTHS, "first_response", "second_response")
+"""Further roles that pairs and lists may have.
+
+LENGTHS: numbers, of the comparison whatever its order
+first_response, second_response: the answers of a pair, as shown; only their lengths are used
+"""
 KNOWN = tuple(
     dict.fromkeys(
-        [*REQUIRED["criteria"], "item_id", *OPTIONAL, *REQUIRED["pairs"], *REQUIRED["lists"]]
+        [
+            *REQUIRED["criteria"],
+            "item_id",
+            *OPTIONAL,
+            *REQUIRED["pairs"],
+            *REQUIRED["lists"],
+            *OF_CHOICES,
+        ]
     )
 )
 ALIASES = {
@@ -150,6 +162,8 @@ def column_names(
         kind = _choices_kind({*given, *names})
     needed = {*_required(kind or "scores"), "judge", "dataset", "repeat"}
     wanted = {*needed, *OPTIONAL}
+    if kind in ("pairs", "lists"):
+        wanted.update(OF_CHOICES)
     if kind not in REQUIRED:
         wanted.update(REQUIRED["criteria"])
     used = {value for value in given.values() if isinstance(value, str)}
@@ -262,9 +276,9 @@ class _ScoresReader(Reader):
             "dataset": [dataset.text_at(row) or None for row in first],
             "criterion": [criterion.text_at(row) or None for row in first],
         }
-        texts = [role for role in TEXTS if role in self.names]
+        texts = [role for role in ("response", "instruction") if role in self.names]
         for role in ("block", "prompt", "candidate", "task", *texts):
-            columns[role] = self._cells_of_items(role, item, len(first))
+            columns[role] = self.cells_of_items(self.coded(role), item, len(first))
         several_criteria = bool((np.bincount(text[first]) > 1).any())
         if (several_criteria or self.kind == "criteria") and "block" not in self.names:
             columns["block"] = columns["item_id"]
@@ -279,12 +293,6 @@ class _ScoresReader(Reader):
             together, _ = joint(sets[order.code], criterion.code)
             return Subjects(columns, item, subject=together, alone=False)
         return Subjects(columns, item, subject=item, alone=True)
-
-    def _cells_of_items(self, role: str, item: np.ndarray, items: int) -> list[str | None]:
-        column = self.coded(role)
-        # `agreed` may give the code one beyond the texts: an empty cell.
-        texts = [*column.texts, ""]
-        return [texts[code] or None for code in self.agreed(column, item, items)]
 
     def answers(self, dataset: Coded, order: Coded) -> Answers:
         """The position is that of the score, of the criterion or of the item in the order.

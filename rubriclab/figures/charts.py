@@ -480,6 +480,10 @@ PANEL = 210
 """Height of a small panel, in px: five ticks and a line of words above it fit."""
 MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 """Several series differ in their marks too: colour never tells them apart alone."""
+PANEL_ALONE = 340
+"""Height of a panel that has the whole width, in px."""
+MARK, SMALLEST_MARK = 8, 3
+"""Diameters of marks, in px: the usual one, and the smallest that a pointer still hits."""
 MATRIX_ROW = 32
 """Height of a line of a matrix, in px: twenty judges fit on a screen."""
 MOST_NUMBERED = 20
@@ -493,7 +497,7 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
     down = -(-len(panels) // across)
     of_cells = panels[0].kind == "cells"
     lines = max(len(panel.series) for panel in panels)
-    each = 60 + 30 * lines if of_cells else PANEL
+    each = 60 + 30 * lines if of_cells else PANEL_ALONE if len(panels) == 1 else PANEL
     height = down * (each + 62) + 60
     figure = _grid(palette, height, down, across)
     drawn = _panel_of_cells if of_cells else _panel_of_lines
@@ -609,7 +613,7 @@ def _panel_of_lines(
         if panel.kind == "bands":
             _band(figure, xs, line.points, colour, where)
         marker: dict[str, Any] = {
-            "size": 8,
+            "size": _sizes(line.points),
             "symbol": MARKS[k % len(MARKS)],
             "color": [colour if point.decided else palette.ground for point in line.points],
             "line": {"color": colour, "width": 1.6},
@@ -627,7 +631,7 @@ def _panel_of_lines(
             legendgroup=line.name,
             showlegend=first,
             marker=marker,
-            line={"color": colour, "width": 1.6, "dash": DASHES[k % len(DASHES)]},
+            line={"color": colour, "width": 1.6, "dash": line.dash or DASHES[k % len(DASHES)]},
             error_y=whiskers,
             **_about(line.points),
             **where,
@@ -677,6 +681,15 @@ def _panel_rules(panel: Picture, palette: Palette) -> list[dict[str, Any]]:
     line = {"y0": panel.target, "y1": panel.target, "line": _dotted(palette)}
     shapes.append({**across, "type": "line", **line})
     return shapes
+
+
+def _sizes(points: Sequence[Point]) -> float | list[float]:
+    """Return the diameters of marks in px: the area of each shows its weight, if all have one."""
+    weights = [point.weight for point in points]
+    if not points or not all(map(math.isfinite, weights)):
+        return MARK
+    most = max(weights)
+    return [max(SMALLEST_MARK, MARK * math.sqrt(weight / most)) for weight in weights]
 
 
 def _mode(line: Series) -> str:

@@ -15,6 +15,7 @@ from rubriclab.figures.judge_pictures import MOST_PANELS
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown, mark
 from rubriclab.measures.judges import family_of
+from rubriclab.measures.pairs import TERMS
 from rubriclab.model.text import count
 from rubriclab.words.phrases import ci, inside, number, p_value
 from rubriclab.words.several import short, simulated_note, whole_row
@@ -352,32 +353,35 @@ def _pairs(findings: Findings, dataset: str, measure: str) -> dict[tuple[str, st
 
 
 # ---------------------------------------------------------------- quality gap
+GAP_TITLE = "**Is a judge less consistent where answers are close?** · a mark: one model, one task"
+GAP_NOTE = (
+    "A comparison that flips counts as half a win for each, so some bend comes by itself: the test "
+    "deals the consistency of cells anew. Solid: the parabola of least squares. Dashed: the mean "
+    "parabola of cells dealt anew. The larger a mark, the more comparisons it rests on."
+)
+
+
 def quality_gap(findings: Findings, dataset: str, outcome: Literal["PC", "PF"] = "PC") -> Shown:
     """Draw the consistency of cells against the win rate of their candidate, a panel a judge.
 
-    Shi et al., Figures 2d to 2f and 5. The parabola is drawn from FEWEST_DOTS cells on.
+    Shi et al., Figures 2f and 5. The parabola is drawn from FEWEST_DOTS cells on.
     """
-    cell = "pc_cell" if outcome == "PC" else "pf_cell"
-    title = "**Is a judge less consistent where answers are close?** · a mark: one model, one task"
     panels = []
     bends = 0
     for judge, code in codes_of_judges(findings, dataset).items():
-        made = _gap_panel(findings, judge, code, cell, outcome)
-        if made is None:
+        points = _gap_points(findings, judge, code, outcome)
+        if not points:
             continue
-        panel, bent = made
-        panels.append(panel)
+        fits = _fits(findings, "parabola", code, outcome)
+        panel, bent = _gap_panel(findings, code, points, fits, outcome)
+        panels.append(replace(panel, title=short(judge)))
         bends += bent
     if not panels:
-        return Shown(title, None, "")
+        return Shown(GAP_TITLE, None, "")
     of = count(len(panels), "judge")
     verb = "bends" if bends == 1 else "bend"
     said = f"{bends} of {of} {verb} more than chance makes (p < 0.05, each on its own)."
-    note = (
-        f"{said} A comparison that flips counts as half a win for each, so some bend comes by "
-        "itself: the test deals the consistency of cells anew. "
-    )
-    note += "Line: the parabola of least squares."
+    note = f"{said} {GAP_NOTE}"
     if len(panels) > MOST_PANELS:
         note += f" {len(panels) - MOST_PANELS} more judges are in the table of all numbers."
     picture = Picture(
@@ -386,13 +390,54 @@ def quality_gap(findings: Findings, dataset: str, outcome: Literal["PC", "PF"] =
         f"{outcome} of cells against the win rate of their candidate. {said}",
         panels=tuple(panels[:MOST_PANELS]),
     )
-    return Shown(title, picture, note + simulated_note(findings))
+    return Shown(GAP_TITLE, picture, note + simulated_note(findings))
 
 
-def _gap_panel(
-    findings: Findings, judge: str, code: int, cell: str, outcome: str
-) -> tuple[Picture, bool] | None:
-    """Return a judge's panel, and whether its parabola bends more than chance."""
+def quality_gap_together(
+    findings: Findings, dataset: str, outcome: Literal["PC", "PF"] = "PC"
+) -> Shown:
+    """Draw the cells of all judges in one panel, with the parabola through all of them.
+
+    Shi et al., Figures 2d and 2e.
+    """
+    codes = codes_of_judges(findings, dataset)
+    rows = [
+        row
+        for row in findings.select("parabola_of_all")
+        if row.condition in codes.values() and row.of["outcome"] == outcome
+    ]
+    points = [
+        point
+        for judge, code in codes.items()
+        for point in _gap_points(findings, judge, code, outcome)
+    ]
+    if not rows or not points:
+        return Shown(GAP_TITLE, None, "")
+    code = rows[0].condition
+    fits = _fits(findings, "parabola_of_all", code, outcome)
+    panel, bent = _gap_panel(findings, code, points, fits, outcome)
+    judges = count(rows[0].counts["judges"], "judge")
+    curvature = fits["curvature"]
+    said = (
+        f"{judges} together: {'more' if bent else 'no more'} bend than chance makes "
+        f"(curvature {number(curvature.value)}, {p_value(curvature.p)})."
+    )
+    chance = [curvature.counts[name] for name in ("low_by_chance", "high_by_chance")]
+    if all(map(math.isfinite, chance)):
+        low, high = (number(end) for end in chance)
+        said += f" Chance alone makes a curvature of {low} to {high} in 95% of deals."
+    picture = Picture(
+        "multiples",
+        (),
+        f"{outcome} of the cells of {judges} against the win rate of their candidate. {said}",
+        panels=(replace(panel, title=f"All {judges}"),),
+    )
+    return Shown(GAP_TITLE, picture, f"{said} {GAP_NOTE}" + simulated_note(findings))
+
+
+def _gap_points(findings: Findings, judge: str, code: int, outcome: str) -> list[Point]:
+    """Return a judge's cells as marks: PC or PF against the win rate of the cell's candidate."""
+    cell = "pc_cell" if outcome == "PC" else "pf_cell"
     values = {
         (row.of["task"], row.of["candidate"]): row
         for row in findings.select(cell, condition=code)
@@ -410,7 +455,7 @@ def _gap_panel(
         own = values.get((task, row.of.get("set", row.of["candidate"])))
         if own is None or not math.isfinite(own.value) or not math.isfinite(row.value):
             continue
-        form = ".0%" if outcome == "PC" else "+.2f"
+        form = GAP_FORMS[outcome]
         what = " · ".join(filter(None, (short(str(row.of["candidate"])), task)))
         hover = (
             f"{short(judge)} · {what}",
@@ -420,21 +465,45 @@ def _gap_panel(
         )
         of = {"judge": judge, "dataset": findings.conditions[code].dataset}
         points.append(
-            Point(what, own.value, number(own.value, form), x=row.value, hover=hover, of=of)
+            Point(
+                what,
+                own.value,
+                number(own.value, form),
+                x=row.value,
+                hover=hover,
+                of=of,
+                weight=float(own.counts["n"]),
+            )
         )
-    if not points:
-        return None
-    fits = {
-        row.of["term"]: row
-        for row in findings.select("parabola", condition=code)
-        if row.of["outcome"] == outcome
-    }
+    return points
+
+
+GAP_FORMS = {"PC": ".0%", "PF": "+.2f"}
+"""How numbers of either outcome are written."""
+
+
+def _fits(findings: Findings, measure: str, code: int, outcome: str) -> dict[str, Row]:
+    """Return the rows of a parabola by term."""
+    rows = findings.select(measure, condition=code)
+    return {row.of["term"]: row for row in rows if row.of["outcome"] == outcome}
+
+
+def _gap_panel(
+    findings: Findings, code: int, points: Sequence[Point], fits: dict[str, Row], outcome: str
+) -> tuple[Picture, bool]:
+    """Return a panel of cells with its curves, and whether they bend more than chance."""
     series = [Series("cells", tuple(points))]
     bent = False
     subtitle = count(len(points), "cell")
     if len(points) >= FEWEST_DOTS and "curvature" in fits:
         even = 1 / max(2, findings.conditions[code].positions)
-        series.append(Series("parabola", tuple(_curve(fits, points, even))))
+        form = GAP_FORMS[outcome]
+        ours = [fits[term].value for term in TERMS]
+        by_chance = [float(fits[term].counts["by_chance"]) for term in TERMS]
+        series.append(Series("parabola", tuple(_curve(ours, points, even, form)), dash="solid"))
+        if all(map(math.isfinite, by_chance)):
+            curve = _curve(by_chance, points, even, form)
+            series.append(Series("by chance alone", tuple(curve), dash="dash"))
         p = fits["curvature"].p
         bent = p < 0.05
         subtitle = f"{'bends more than chance' if bent else 'no bend beyond chance'}, {p_value(p)}"
@@ -445,28 +514,24 @@ def _gap_panel(
         "",
         axes=("Win rate of the model", ""),
         target=target,
-        title=short(judge),
         subtitle=subtitle,
     )
     return panel, bent
 
 
-def _curve(fits: dict[str, Row], points: Sequence[Point], even: float) -> list[Point]:
-    """Return the parabola as a line between the lowest and the highest win rate.
+def _curve(terms: Sequence[float], points: Sequence[Point], even: float, form: str) -> list[Point]:
+    """Return a parabola as a line between the lowest and the highest win rate.
 
-    ``even``: the win rate of equal candidates, from which the parabola's terms count.
+    ``terms``: level, slope and curvature. ``even``: the win rate of equal candidates, from which
+    they count. ``form``: how its heights are written.
     """
     low, high = min(point.x for point in points), max(point.x for point in points)
     made = []
     for k in range(25):
         x = low + (high - low) * k / 24
-        value = sum(fits[term].value * (x - even) ** power for power, term in enumerate(TERMS))
-        made.append(Point(f"{x:.2f}", value, number(value), x=x))
+        value = sum(term * (x - even) ** power for power, term in enumerate(terms))
+        made.append(Point(f"{x:.2f}", value, number(value, form), x=x))
     return made
-
-
-TERMS = ("level", "slope", "curvature")
-"""The terms of the parabola, by their power of the win rate."""
 
 
 # ---------------------------------------------------------------- baseline

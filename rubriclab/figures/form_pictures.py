@@ -10,13 +10,17 @@ from rubriclab.core.topic import Findings, Row
 from rubriclab.figures.judge_pictures import extremes, panel_of_strips
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown, mark
-from rubriclab.model.judgment import variant_text
+from rubriclab.model.judgment import level_text, variant_text
 from rubriclab.words.phrases import MINUS, ci, inside, number
 from rubriclab.words.several import short, simulated_note, whom
 
 DEFAULT, PEOPLE = "default", "people"
+REFERENCE = "reference"
+"""The factor of reference answers, whose levels are their scores; 0 for none."""
 NONE = "none"
 """The column of replies in which no score could be parsed; -1 in the paper."""
+MOST_PULLED = 4
+"""Sentences about references below a picture; the matrix shows the others."""
 FAILED = -1
 """How rows name it."""
 
@@ -48,54 +52,139 @@ def default_of(findings: Findings, code: int) -> int:
     return code
 
 
-def agreement_by_form(findings: Findings, dataset: str) -> Shown:
-    """Draw rho and r with people for every form, and the difference of r from the default.
+def yardsticks_of_forms(findings: Findings, dataset: str) -> list[str]:
+    """Return whom the judges of a data set can be compared with: PEOPLE first, then judges."""
+    names: dict[str, None] = {}
+    for row in findings.select("spearman"):
+        if findings.conditions[row.condition].dataset == dataset and "target" not in row.of:
+            names[_yardstick(findings, row)] = None
+    return sorted(names, key=lambda name: name != PEOPLE)
 
-    Li et al., Table 3.
+
+def _yardstick(findings: Findings, row: Row) -> str:
+    """Return whose scores a row compares with: PEOPLE, or the name of a judge."""
+    against = row.of.get("against")
+    return findings.conditions[against].judge if isinstance(against, int) else PEOPLE
+
+
+def agreement_by_form(findings: Findings, dataset: str, yardstick: str = PEOPLE) -> Shown:
+    """Draw rho and r with a yardstick for every form, and their differences from the default.
+
+    Li et al., Table 3. ``yardstick``: PEOPLE, or the name of a judge.
     """
-    title = f"**Does the form of the rubric change agreement with {whom(findings)}?**"
+    who = whom(findings) if yardstick == PEOPLE else short(yardstick)
+    title = f"**Does the form of the rubric change agreement with {who}?**"
     panels = []
     said = ""
-    for measure, name in (("spearman", "Spearman's rho"), ("pearson", "Pearson's r")):
-        rows = _by_form(findings, measure, dataset)
-        panel = panel_of_strips(findings, rows, title=name, axis=f"with {whom(findings)}")
+    for measure, name in COEFFICIENTS.items():
+        rows = _by_form(findings, measure, dataset, yardstick)
+        panel = panel_of_strips(findings, rows, title=name, axis=f"with {who}")
         if panel is not None:
             panels.append(panel)
             named = [(f"{judge}, {form}", row) for (form, judge), row in rows.items()]
             said += f" {name}: {extremes(named)}."
     if not panels:
         return Shown(title, None, "")
-    apart = {
-        (str(row.of["variant"]), findings.conditions[row.condition].judge): row
-        for row in findings.select("variant_pearson_difference")
-        if findings.conditions[row.condition].dataset == dataset
-    }
-    panel = panel_of_strips(
-        findings,
-        apart,
-        title=f"r, form {MINUS} default",
-        subtitle="on the same answers",
-        axis="difference of r",
-        smallest=findings.reading.smallest.r,
-        target=0.0,
-    )
-    if panel is not None:
-        panels.append(panel)
+    for measure, name in (("spearman", "rho"), ("pearson", "r")):
+        panel = panel_of_strips(
+            findings,
+            _differences(findings, measure, dataset, yardstick),
+            title=f"{name}, form {MINUS} default",
+            subtitle="on the same answers",
+            axis=f"difference of {name}",
+            smallest=findings.reading.smallest.r,
+            target=0.0,
+        )
+        if panel is not None:
+            panels.append(panel)
     levels = tuple(dict.fromkeys(level for each in panels for level in each.levels))
     note = f"Lines: {ci()}, each form on its own. Green: too small to matter."
     picture = Picture("strips", (), said.strip(), levels=levels, panels=tuple(panels))
     return Shown(title, picture, note + simulated_note(findings))
 
 
-def _by_form(findings: Findings, measure: str, dataset: str) -> dict[tuple[str, str], Row]:
-    """Return a measure with people by (form, judge), the default first."""
+COEFFICIENTS = {"spearman": "Spearman's rho", "pearson": "Pearson's r"}
+"""The coefficients of Li et al., in their order."""
+FULL_COLOUR = 0.08
+"""The difference of a coefficient that has full colour: few forms differ more (Li et al.)."""
+
+
+def table_of_forms(findings: Findings, dataset: str, yardstick: str = PEOPLE) -> Shown:
+    """Draw rho and r of every judge and form as the table of Li et al. (Table 3).
+
+    Bold: the interval of the difference from the default form leaves out 0.
+    """
+    who = whom(findings) if yardstick == PEOPLE else short(yardstick)
+    title = f"**Rho and r with {who}, form by form**"
+    cells: dict[tuple[str, str], list[Point]] = {}
+    surely: list[str] = []
+    compared = 0
+    for measure, name in COEFFICIENTS.items():
+        apart = _differences(findings, measure, dataset, yardstick)
+        compared += len(apart)
+        for (form, judge), row in _by_form(findings, measure, dataset, yardstick).items():
+            own = apart.get((form, judge))
+            hover = [f"{short(judge)} · {short(form)}", f"{name} {number(row.value)}", inside(row)]
+            bold, tone = False, 0.0
+            if own is not None:
+                low, high = own.interval
+                bold = low > 0 or high < 0
+                tone = -max(-1.0, min(1.0, own.value / FULL_COLOUR))
+                change = f"{number(own.value, '+.3f')}, {inside(own)}"
+                hover.append(f"{MINUS} default: {change}")
+                if bold:
+                    surely.append(f"{short(judge)}, {short(form)}: {name} {change}")
+            of = {"judge": judge, "dataset": dataset}
+            point = replace(mark(row, name, *hover), text=number(row.value), of=of)
+            cells.setdefault((judge, form), []).append(replace(point, decided=bold, tone=tone))
+    if not cells:
+        return Shown(title, None, "")
+    judges = dict.fromkeys(judge for judge, _ in cells)
+    series = tuple(
+        Series(short(form), tuple(points), group=short(judge))
+        for judge in judges
+        for (own_judge, form), points in cells.items()
+        if own_judge == judge
+    )
+    said = f"{len(surely)} of {compared} differences from the default form leave out 0"
+    alt = f"Table of rho and r with {who} by form. {said}{_listed_after_colon(surely)}."
+    note = (
+        f"Bold: the {ci()} of the difference from the default form leaves out 0, each on its own "
+        f"({said}). Blue: closer than in the default form; orange: further; full colour at "
+        f"{number(FULL_COLOUR)}."
+    )
+    picture = Picture("matrix", series, alt, levels=tuple(COEFFICIENTS.values()))
+    return Shown(title, picture, note + simulated_note(findings))
+
+
+def _listed_after_colon(parts: list[str], most: int = 3) -> str:
+    return f": {'; '.join(parts[:most])}" if parts else ""
+
+
+def _by_form(
+    findings: Findings, measure: str, dataset: str, yardstick: str = PEOPLE
+) -> dict[tuple[str, str], Row]:
+    """Return a measure with a yardstick by (form, judge), the default first."""
     rows: dict[tuple[str, str], Row] = {}
     for code, about in enumerate(findings.conditions):
         if about.dataset != dataset:
             continue
         for row in findings.select(measure, condition=code):
-            if not row.of and math.isfinite(row.value):
+            whole = set(row.of) <= {"against"} and math.isfinite(row.value)
+            if whole and _yardstick(findings, row) == yardstick:
                 rows.setdefault((form_of(findings, code), about.judge), row)
+    return rows
+
+
+def _differences(
+    findings: Findings, measure: str, dataset: str, yardstick: str
+) -> dict[tuple[str, str], Row]:
+    """Return the difference of a coefficient from the default form's, by (form, judge)."""
+    rows: dict[tuple[str, str], Row] = {}
+    for row in findings.select(f"variant_{measure}_difference"):
+        about = findings.conditions[row.condition]
+        if about.dataset == dataset and _yardstick(findings, row) == yardstick:
+            rows.setdefault((str(row.of["variant"]), about.judge), row)
     return rows
 
 
@@ -131,9 +220,10 @@ def scores_of_forms(findings: Findings, dataset: str) -> Shown:
         name = short(form) if judge else whom(findings)
         series.append(Series(name, tuple(points), group=short(judge) or "For comparison"))
     said = "; ".join(_shift_words(findings, dataset)) or "no form surely changes the mean score"
+    pulled = "".join(f" {text}." for text in reference_words(findings, dataset)[:MOST_PULLED])
     note = (
-        f"{said[:1].upper()}{said[1:]}. Darker: more calls. “{NONE}”: no score could be parsed "
-        "(orange)."
+        f"{said[:1].upper()}{said[1:]}.{pulled} Darker: more calls. “{NONE}”: no score could be "
+        "parsed (orange)."
     )
     alt = f"Matrix of form by score, the share of calls. {said[:1].upper()}{said[1:]}."
     picture = Picture("matrix", tuple(series), alt, levels=tuple(levels))
@@ -156,6 +246,43 @@ def _score_cell(row: Row, level: str, judge: str, form: str, dataset: str, most:
         of.pop("score")
     text = number(100 * row.value, ".0f")
     return replace(mark(row, level, *hover), text=text, tone=tone, of=of)
+
+
+def reference_words(findings: Findings, dataset: str) -> list[str]:
+    """Say which reference answers surely pull a judge's scores to one score, the furthest first.
+
+    Of a reference's scores that one is named whose share grew most against the default form. It is
+    said where the two intervals do not overlap, which is stricter than a test of the difference.
+    """
+    shares: dict[tuple[int, str], dict[str, Row]] = {}
+    for row in findings.select("form_score_share"):
+        key = (row.condition, str(row.of["variant"]))
+        if findings.conditions[row.condition].dataset == dataset and row.of["score"] != FAILED:
+            shares.setdefault(key, {})[str(row.of["score"])] = row
+    known = []
+    for (code, form), own in shares.items():
+        first = default_of(findings, code)
+        about, default = findings.conditions[code], shares.get((first, DEFAULT))
+        varied = [
+            name
+            for name, level in about.variant.items()
+            if findings.conditions[first].variant.get(name) != level
+        ]
+        if varied != [REFERENCE] or default is None or form == DEFAULT:
+            continue
+        if about.strategy != findings.conditions[first].strategy:
+            continue
+        score = max(own, key=lambda name: own[name].value - default[name].value)
+        if own[score].interval[0] > default[score].interval[1]:
+            grown = own[score].value - default[score].value
+            text = (
+                f"A reference of score {level_text(about.variant[REFERENCE])} pulls "
+                f"{short(about.judge)}'s scores to {score}: {number(own[score].value, '.0%')} of "
+                f"calls instead of {number(default[score].value, '.0%')}"
+            )
+            known.append((grown, text))
+    known.sort(key=lambda pair: -pair[0])
+    return [text for _, text in known]
 
 
 def _shift_words(findings: Findings, dataset: str) -> list[str]:

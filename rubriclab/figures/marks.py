@@ -79,6 +79,7 @@ class Point:
     about, which a click hands to Judgments. ``hover``: lines under the pointer, the first in bold.
     ``x``: of a plane, the number along the horizontal axis, with its own interval. ``tone``: of a
     cell, its colour from -1 to 1, where that is not how far its number is from ``expected``.
+    ``weight``: how much the mark rests on, which its area shows; NaN where it shows nothing.
     """
 
     label: str
@@ -94,6 +95,7 @@ class Point:
     x_low: float = math.nan
     x_high: float = math.nan
     tone: float = math.nan
+    weight: float = math.nan
 
     @property
     def has_interval(self) -> bool:
@@ -109,12 +111,14 @@ class Point:
 class Series:
     """One line of a chart, one line of cells, or one bar with its parts, as marks by level.
 
-    ``group``: the heading of the lines of cells that it is among.
+    ``group``: the heading of the lines of cells that it is among. ``dash``: of its line, as Plotly
+    names it; empty where its place among the lines decides.
     """
 
     name: str
     points: tuple[Point, ...]
     group: str = ""
+    dash: str = ""
 
 
 @dataclass(frozen=True)

@@ -557,6 +557,15 @@ LEVELLED = ("v_without_noise", "variant_shift", "line", "within_item_sd", "pears
 """The measures that are drawn against the levels of a factor: how strong the bias is, the change of
 the mean, the spread, and r where people rated.
 """
+REFERENCE, NO_REFERENCE = "reference", "none"
+"""The factor whose levels are scores of reference answers, and what stands for its level 0."""
+
+
+def levelled(factor: str) -> tuple[str, ...]:
+    """Return the measures that are drawn against a factor, rho first for reference answers (Li et
+    al., Figure 5).
+    """
+    return ("spearman", *LEVELLED) if factor == REFERENCE else LEVELLED
 
 
 def levelled_factors(findings: Findings) -> list[str]:
@@ -587,14 +596,30 @@ def level_curves(findings: Findings, measure: str, factor: str, dataset: str) ->
         points = _with_defaults(findings, points, factor, dataset)
     if len({level for _, level in points}) < 2:
         return None
-    about = MEASURES[measure]
+    about = MEASURES[measure.partition(":")[0]]
     unit = about.unit if about.unit in ("points", "percentage points") else ""
+    axis = _factor_name(factor).capitalize()
+    if factor == REFERENCE:
+        axis = "Score of the reference answer"
+        points = {
+            (judge, level): replace(point, label=NO_REFERENCE) if level == "0" else point
+            for (judge, level), point in points.items()
+        }
     alt = f"{about.name} against {factor}: {_said(points.values())}."
-    return picture("curves", points, alt, axes=(_factor_name(factor).capitalize(), unit))
+    return picture("curves", points, alt, axes=(axis, unit))
 
 
 def _factor_name(factor: str) -> str:
     return factor.replace("_", " ")
+
+
+def _at_level(factor: str, level: str) -> str:
+    """Return how a mark says its level: “at temperature 0.5”, “without a reference answer”."""
+    if factor != REFERENCE:
+        return f"at {_factor_name(factor)} {level}"
+    if level == "0":
+        return "without a reference answer"
+    return f"with a reference of score {level}"
 
 
 def _points_of_levels(
@@ -612,7 +637,7 @@ def _points_of_levels(
             about = findings.conditions[cell.row.condition]
             if about.dataset != dataset or not math.isfinite(cell.value):
                 continue
-            title = f"{about.judge} at {_factor_name(factor)} {level}"
+            title = f"{about.judge} {_at_level(factor, level)}"
             hover = (title, value_text(cell.row), inside(cell.row))
             points[about.judge, level] = mark(cell.row, level, *hover)
     return points
@@ -628,7 +653,7 @@ def _with_defaults(
     out = dict(points)
     for judge in dict.fromkeys(judge for judge, _ in points):
         level = level_text(default_of[judge].variant[factor])
-        hover = (f"{judge} at {_factor_name(factor)} {level}", "the default itself")
+        hover = (f"{judge} {_at_level(factor, level)}", "the default itself")
         out[judge, level] = Point(level, 0.0, number(0.0), hover=hover)
     if all(level.replace(".", "", 1).isdigit() for _, level in out):
         return dict(sorted(out.items(), key=lambda kept: float(kept[0][1])))

@@ -23,7 +23,14 @@ from rubriclab.core.judgments import UNPARSED, Arm, grouped
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.measures.agreement import explained
 from rubriclab.measures.gold import accuracy
-from rubriclab.measures.pairs import Compared, but_judge, compared
+from rubriclab.measures.pairs import (
+    Compared,
+    but_judge,
+    compared,
+    names_of_cells,
+    points_of,
+    rows_of_parabolas,
+)
 from rubriclab.model.study import ReadingPart
 from rubriclab.stats import pairwise as stats
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, rank_within, sum_by
@@ -52,6 +59,7 @@ def judges(arms: Sequence[Arm], reading: ReadingPart | None = None) -> Iterator[
             yield from families(group, reading.families)
             yield from against_baseline(group, reading.baseline)
             yield from fairness_on_consistency(group)
+            yield from parabola_of_all(group)
 
 
 def side_by_side(group: Sequence[Arm], base: Arm | None = None) -> tuple[Arm, Ints]:
@@ -278,6 +286,22 @@ def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
         counts=counts,
         ends=(slope - reach, slope + reach),
     )
+
+
+def parabola_of_all(group: Sequence[Arm]) -> Iterator[Row]:
+    """Yield the parabola through the cells of all judges together (Shi et al., Figures 2d to 2f).
+
+    Judges find the same cells hard. The comparison with chance deals the cells of all judges in one
+    way wherever they have the same cells, so that more judges do not count as more cells.
+    """
+    made = [each for each in map(compared, group) if each.parsed.any()]
+    if len(made) < 2:
+        return
+    first, *others = (names_of_cells(each) for each in made)
+    fits = stats.parabolas(
+        [points_of(each) for each in made], same_cells=all(names == first for names in others)
+    )
+    yield from rows_of_parabolas("parabola_of_all", fits, condition=group[0].code, judges=len(made))
 
 
 def against_baseline(group: Sequence[Arm], baseline: str = "") -> Iterator[Row]:

@@ -427,14 +427,12 @@ def _cell(made: Compared, which: Bools, of: dict[str, str]) -> tuple[Row, Row]:
     )
 
 
-def parabolas(made: Compared) -> Iterator[Row]:
-    """Yield PC and PF of cells by win rate, their quality gaps, and the parabola through them.
+def points_of(made: Compared) -> stats.Cells:
+    """Return the cells of one judge, and the points that a parabola goes through.
 
     A pair is a point by its candidate beside the baseline (else the first by name); of a list each
     candidate is one.
     """
-    if not made.parsed.any():
-        return
     won, parsed, consistent = (
         made.by_cell(part) for part in (made.won, made.parsed, made.consistent)
     )
@@ -443,10 +441,32 @@ def parabolas(made: Compared) -> Iterator[Row]:
     if made.p == 2:
         other = np.array([members[0] == made.baseline for members in made.sets])
         cell, candidate = np.arange(len(parsed)), other[of_cell] * 1
+    sets, tasks = (np.unique(codes, return_inverse=True)[1] for codes in (of_cell, task_of))
+    pf = made.by_cell(made.net) / made.count
+    points = stats.Points(cell, candidate, sets, tasks)
+    return stats.Cells(consistent, parsed, won, pf, points)
+
+
+def names_of_cells(made: Compared) -> list[tuple[tuple[str, ...], str]]:
+    """Return the candidates and the task of each cell."""
+    return [
+        (made.sets[each], made.tasks[task])
+        for each, task in zip(made.set[made.first], made.task[made.first], strict=True)
+    ]
+
+
+def parabolas(made: Compared) -> Iterator[Row]:
+    """Yield PC and PF of cells by win rate, their quality gaps, and the parabola through them."""
+    if not made.parsed.any():
+        return
+    judge = points_of(made)
+    parsed, candidate = judge.parsed, judge.points.candidate
     with np.errstate(invalid="ignore", divide="ignore"):
-        rate = won / parsed[:, None]
+        rate = judge.won / parsed[:, None]
+    names = names_of_cells(made)
+    of_cell = made.set[made.first]
     for c in np.flatnonzero(parsed) if 1 < len(parsed) <= MOST_CELLS else []:
-        of = {"task": made.tasks[task_of[c]], "candidate": made.set_name(of_cell[c])}
+        of = {"task": names[c][1], "candidate": made.set_name(of_cell[c])}
         counts = {"n": int(parsed[c])}
         yield Row(
             "quality_gap",
@@ -462,19 +482,41 @@ def parabolas(made: Compared) -> Iterator[Row]:
                 counts=counts,
             )
             continue
-        for member, name in enumerate(made.sets[of_cell[c]]):
+        for member, name in enumerate(names[c][0]):
             yield Row(
                 "cell_win_rate",
                 plain(float(rate[c, member]), "as_in_paper"),
                 {**of, "candidate": name, "set": of["candidate"]},
                 counts=counts,
             )
-    sets, tasks = (np.unique(codes, return_inverse=True)[1] for codes in (of_cell, task_of))
-    pf = made.by_cell(made.net) / made.count
-    fits = stats.parabolas(consistent, parsed, won, pf, stats.Points(cell, candidate, sets, tasks))
+    yield from rows_of_parabolas("parabola", stats.parabolas([judge]))
+
+
+TERMS = ("level", "slope", "curvature")
+"""The terms of a parabola, by their power of the win rate."""
+
+
+def rows_of_parabolas(
+    measure: str,
+    fits: tuple[stats.Parabola, stats.Parabola],
+    *,
+    condition: int = -1,
+    judges: int = 1,
+) -> Iterator[Row]:
+    """Yield a row for each term of the parabolas of PC and of PF.
+
+    ``by_chance``: the term's mean if consistency had nothing to do with quality. ``low_by_chance``,
+    ``high_by_chance``: the middle 95% of the curvature then.
+    """
     for outcome, fit in zip(("PC", "PF"), fits, strict=True):
-        chance = {"n": fit.n, "low_by_chance": fit.low, "high_by_chance": fit.high}
-        for term in ("level", "slope", "curvature"):
+        for term, by_chance in zip(TERMS, fit.by_chance, strict=True):
+            chance = {
+                "n": fit.n,
+                "judges": judges,
+                "low_by_chance": fit.low,
+                "high_by_chance": fit.high,
+                "by_chance": by_chance,
+            }
             known = term == "curvature" and np.isfinite(fit.p)
             test = (
                 ("curvature against cells whose consistency was dealt anew", fit.p)
@@ -482,4 +524,5 @@ def parabolas(made: Compared) -> Iterator[Row]:
                 else None
             )
             value = plain(getattr(fit, term), "least_squares", "few_win_rates")
-            yield Row("parabola", value, {"outcome": outcome, "term": term}, test, chance)
+            of = {"outcome": outcome, "term": term}
+            yield Row(measure, value, of, test, chance, condition=condition)

@@ -18,8 +18,10 @@ from rubriclab.core.estimate import Reach, Student, mean_over, share_of
 from rubriclab.core.judgments import Arm, label_of
 from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.core.variant_effects import forms, side_by_side
+from rubriclab.measures.people import yardsticks
 from rubriclab.measures.rated import SCORED, Rated, beside, rated
 from rubriclab.measures.shift import beside_noise
+from rubriclab.stats.correlation import pearson, spearman
 from rubriclab.stats.noise import differences
 from rubriclab.stats.resample import Floats, Ints
 
@@ -66,7 +68,8 @@ def means_of_both(both: Rated, of: Mapping[str, str], *, comparable: bool) -> It
     """Yield how an item's mean score differs between the forms, and how the two correlate.
 
     The mean difference (other form - default) and its mean size, in points; r of the two forms; r
-    of this form with people on the same items, and its difference from the default's.
+    and rho of this form with people, and with every other judge in its own default form, on the
+    items that both forms have, and their differences from the default form's (Li et al., Table 3).
     """
     arm, moved, people = both.arm, both.mean - both.human, rated(both.arm)
     about: dict[str, Any] = {"condition": arm.code, "counts": {"n": len(both.paired)}}
@@ -77,11 +80,27 @@ def means_of_both(both: Rated, of: Mapping[str, str], *, comparable: bool) -> It
         yield Row(measure, mean_over(values, arm.unit, arm.unit_names, rule), of, **about)
     yield Row("variant_pearson", both.r(both.paired), of, **about)
     if people is not None:
-        which = np.intersect1d(people.paired, both.paired)
-        mine, theirs = people.r(which), replace(people, mean=both.human).r(which)
-        about["counts"] = {"n": len(which)}
-        yield Row("variant_pearson", mine, {**of, "against": "people"}, **about)
-        yield Row("variant_pearson_difference", mine - theirs, of, **about)
+        yield from agreement(people, both, {**of, "against": "people"}, of)
+    for other in yardsticks(arm):
+        named = {**of, "against": other.code}
+        yield from agreement(beside(arm, other), both, named, named)
+
+
+def agreement(
+    yardstick: Rated, both: Rated, of: Mapping[str, Any], of_difference: Mapping[str, Any]
+) -> Iterator[Row]:
+    """Yield r and rho of a form with a yardstick, and their differences from the default form's.
+
+    ``both``: the form's scores (mean) next to those in the default form (human).
+    """
+    which = np.intersect1d(yardstick.paired, both.paired)
+    about: dict[str, Any] = {"condition": both.arm.code, "counts": {"n": len(which)}}
+    default = replace(yardstick, mean=both.human)
+    for statistic in (pearson, spearman):
+        mine, theirs = (each.r(which, statistic) for each in (yardstick, default))
+        name = f"variant_{statistic.__name__}"
+        yield Row(name, mine, of, **about)
+        yield Row(f"{name}_difference", mine - theirs, of_difference, **about)
 
 
 def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints) -> Iterator[Row]:

@@ -21,6 +21,7 @@ from rubriclab.core.estimate import missing, plain
 from rubriclab.core.judgments import Arm, grouped
 from rubriclab.core.topic import Row, topic
 from rubriclab.measures.pairs import but_judge, compared
+from rubriclab.model.judgment import LENGTHS
 from rubriclab.stats.resample import Floats, Ints
 
 # ------------------------------------------------------------------------------- stepwise selection
@@ -106,15 +107,17 @@ def _fit(y: Floats, blocks: list[Floats]) -> Model:
 
 
 # --------------------------------------------------------------------------------- the topic's rows
-LENGTHS = ("input_length", "output_length")
-"""Columns of items: characters of the question, and of all answers, where texts are kept."""
 NONE = "none"
 """The table's row in which nothing is removed."""
 
 
 @topic("what_goes_along", axes={"pairs", "lists"}, per="run")
 def what_goes_along(arms: Sequence[Arm]) -> Iterator[Row]:
-    """Yield rows for conditions that differ only in their judge, on each data set and on all."""
+    """Yield rows for conditions that differ only in their judge, on each data set and on all.
+
+    On all of them the data set is a variable too. Where tasks or candidates imply it, it is dropped
+    first, as in the paper's Tables 3 and 4.
+    """
     for group in grouped(arms, but_judge):
         datasets = grouped(group, lambda about: about.dataset)
         parts: list[tuple[list[Arm], dict[str, str]]] = [(part, {}) for part in datasets]
@@ -127,7 +130,7 @@ def what_goes_along(arms: Sequence[Arm]) -> Iterator[Row]:
 
 
 def cells_of(arm: Arm) -> pd.DataFrame:
-    """One row a cell: judge, task, candidate, PC, PF, quality gap and mean lengths."""
+    """One row a cell: judge, data set, task, candidate, PC, PF, quality gap and mean lengths."""
     made = compared(arm)
     if not made.parsed.any():
         return pd.DataFrame()
@@ -135,6 +138,7 @@ def cells_of(arm: Arm) -> pd.DataFrame:
     with np.errstate(invalid="ignore", divide="ignore"):
         cells = {
             "judge": arm.condition.judge,
+            "dataset": arm.condition.dataset,
             "task": [made.tasks[k] for k in made.task[made.first]],
             "candidate": [made.set_name(k) for k in made.set[made.first]],
             "PC": made.by_cell(made.consistent) / parsed,
@@ -155,14 +159,20 @@ def tables(cells: pd.DataFrame, code: int, of: dict[str, str]) -> Iterator[Row]:
     """Yield how much AIC grows without each variable that was kept, then the dropped ones."""
     variables = {
         name: pd.factorize(cells[name])[0].astype(np.int64)
-        for name in ("judge", "task", "candidate")
+        for name in ("judge", "dataset", "task", "candidate")
     }
     more = {
         name: cells[name].to_numpy(dtype=np.float64)
         for name in ("quality_gap", *LENGTHS)
         if name in cells
     }
-    more = {name: values for name, values in more.items() if np.isfinite(values).any()}
+    # Cells without a value are left out: a length that a whole data set lacks would leave it out.
+    known = {name: np.isfinite(values) for name, values in more.items()}
+    more = {
+        name: values
+        for name, values in more.items()
+        if pd.Series(known[name]).groupby(cells["dataset"]).any().all()
+    }
     for outcome in ("PC", "PF"):
         made = stepwise(cells[outcome].to_numpy(dtype=np.float64), {**variables, **more})
         about, n = {"outcome": outcome, **of}, {"n": made.n}

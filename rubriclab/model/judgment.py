@@ -295,6 +295,11 @@ JUDGMENT_COLUMNS = (
 )
 
 
+LENGTHS = ("input_length", "output_length", "prompt_length")
+"""Columns of comparisons: characters of the question, of all answers together, and of the whole
+prompt; an import may count tokens instead."""
+
+
 @dataclass(frozen=True)
 class JudgmentTable:
     """A run's judgments as columns.
@@ -303,14 +308,14 @@ class JudgmentTable:
     score, may be empty), and ``unit_text``: a hash of the text that names the item in other runs.
     Of pairs and lists an item is one comparison: ``prompt`` its question, ``candidate`` the names
     of its candidates, sorted, joined with “|”, and a rating says whom a person prefers: the 1-based
-    rank of that name, 0 a tie; ``input_length``, ``output_length``: signs of the question and of
-    all answers, where they are known. ``orderings[k]``: what ordering k shows. ``rows``:
-    JUDGMENT_COLUMNS, one row a judgment about one item, sorted by condition and call: codes into
-    conditions, items, orderings; ``position`` from 1 (0: none), ``status`` of Status, ``score``,
-    ``expected``, ``mass`` NaN where unknown; of pairs ``expected`` is a soft preference, 1 for the
-    first. ``probabilities``: (rows, positions) or None. ``planned``: calls by condition. ``calls``:
-    of a log what is known of each (call, condition, status, ``text`` its reply, ``prompt`` its
-    messages as JSON), or None. ``notes``: (condition, one of NOTED) -> calls that have it.
+    rank of that name, 0 a tie; LENGTHS, where they are known. ``orderings[k]``: what ordering k
+    shows. ``rows``: JUDGMENT_COLUMNS, one row a judgment about one item, sorted by condition and
+    call: codes into conditions, items, orderings; ``position`` from 1 (0: none), ``status`` of
+    Status, ``score``, ``expected``, ``mass`` NaN where unknown; of pairs ``expected`` is a soft
+    preference, 1 for the first. ``probabilities``: (rows, positions) or None. ``planned``: calls by
+    condition. ``calls``: of a log what is known of each (call, condition, status, ``text`` its
+    reply, ``prompt`` its messages as JSON), or None. ``notes``: (condition, one of NOTED) -> calls
+    that have it.
     """
 
     run: str

@@ -595,6 +595,18 @@ class ReferencesPart(Part):
     scores: tuple[int, ...] = Field((), description="Write answers for these scores only.")
 
 
+class RegressionPart(Part):
+    """One line of a table of stepwise regression: the kept model without a variable.
+
+    The line without any variable left out has no ``df`` and no ``sum_sq``.
+    """
+
+    df: int | None = Field(None, ge=0, description="Degrees of freedom of the variable.")
+    sum_sq: float | None = Field(None, ge=0, description="Growth of RSS without the variable.")
+    rss: float = Field(ge=0, description="Residual sum of squares.")
+    aic: float = Field(description="Akaike's criterion, as the paper prints it.")
+
+
 class PaperPart(Part):
     """One of ``[[paper]]``: the numbers that a paper printed for the same design.
 
@@ -609,6 +621,15 @@ class PaperPart(Part):
     numbers: dict[str, dict[str, float]] = Field(
         default_factory=dict,
         description="Number for each judge and column, in the unit of the measure.",
+    )
+    regression: dict[str, RegressionPart] = Field(
+        default_factory=dict,
+        description="Of a stepwise regression, the printed line for each column.",
+    )
+    dataset: str = Field(
+        "",
+        max_length=200,
+        description="Data set of the numbers, if no column says it; “all” for several together.",
     )
     note: str = Field("", max_length=1_000, description="What differs from the paper.")
     items: dict[str, int] = Field(

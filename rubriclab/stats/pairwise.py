@@ -7,6 +7,7 @@ the position that won, 0 for a tie, -1 for not parsed, and -2 for not asked. PC 
 position consistency and PF its preference fairness.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -167,6 +168,7 @@ class Parabola(NamedTuple):
     low, high: the middle 95% of curvatures if y does not depend on the distance to an even win
         rate; NaN where we cannot tell.
     p: p-value of the curvature under the same hypothesis; NaN where we cannot tell.
+    by_chance: mean level, slope and curvature under the same hypothesis; NaN where we cannot tell.
     """
 
     level: float
@@ -176,6 +178,7 @@ class Parabola(NamedTuple):
     low: float = float("nan")
     high: float = float("nan")
     p: float = float("nan")
+    by_chance: tuple[float, float, float] = (float("nan"),) * 3
 
 
 class Points(NamedTuple):
@@ -191,6 +194,23 @@ class Points(NamedTuple):
     task: Ints
 
 
+class Cells(NamedTuple):
+    """The cells of one judge: what a set of candidates got on one task.
+
+    consistent, parsed: numbers of series, (cells,).
+    won: the consistent wins of each candidate plus 1/p for each tie and inconsistent series,
+        (cells, p).
+    pf: PF, (cells,).
+    points: which cells and candidates are points.
+    """
+
+    consistent: Floats
+    parsed: Floats
+    won: Floats
+    pf: Floats
+    points: Points
+
+
 STUDIES = 500
 """Draw this many random studies in which consistency has nothing to do with quality."""
 CELLS_DRAWN = 5_000_000
@@ -198,59 +218,101 @@ CELLS_DRAWN = 5_000_000
 
 With more than 10,000 cells we draw fewer studies, but at least 50.
 """
+LEAST_STUDIES = 20
+"""Say nothing about chance where fewer studies have a parabola."""
 
 
-def parabolas(
-    consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points
-) -> tuple[Parabola, Parabola]:
+def parabolas(judges: Sequence[Cells], *, same_cells: bool = False) -> tuple[Parabola, Parabola]:
     """Fit PC and PF on the overall win rate, and compare with cells of random consistency.
 
-    ``consistent``, ``parsed``: numbers of series, (cells,). ``pf``: PF, (cells,). ``won``: the
-    consistent wins of each candidate plus 1/p for each tie and inconsistent series, (cells, p).
+    The points of all ``judges`` are fitted together. ``same_cells``: they have the same sets and
+    tasks in the same order. Judges then find the same cells hard, so that random studies deal the
+    cells of all judges in one way; otherwise each judge's are dealt on their own.
 
     An inconsistent series counts as a tie, so a cell with a low PC has a win rate near 1/p however
     good its candidates are. Arithmetic alone therefore makes a parabola open upwards, and only the
     comparison with random cells has a meaning.
     """
-    p = won.shape[1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        pc, rate = consistent / parsed, won / parsed[:, None]
-    x = rate[points.cell, points.candidate]
-    drawn, drawn_pc, drawn_pf = _unrelated(consistent, parsed, won, pf, points)
+    p = judges[0].won.shape[1]
+    made = [_measured(judge) for judge in judges]
+    x, *outcomes = (np.concatenate(part) for part in zip(*made, strict=True))
+    drawn, *nulls = _unrelated(judges, same_cells)
     fits = []
-    for y, null in ((pc[points.cell], drawn_pc), (pf[points.cell], drawn_pf)):
+    for y, null in zip(outcomes, nulls, strict=True):
         level, slope, curvature = _quadratic(x[None] - 1 / p, y[None])[0]
-        made = Parabola(
+        fit = Parabola(
             float(level),
             float(slope),
             float(curvature),
             int((np.isfinite(x) & np.isfinite(y)).sum()),
         )
-        known = _quadratic(drawn - 1 / p, null)[:, 2]
-        known = known[np.isfinite(known)]
-        if np.isfinite(curvature) and len(known) >= 20:
+        terms = _quadratic(drawn - 1 / p, null)
+        terms = terms[np.isfinite(terms).all(axis=1)]
+        if np.isfinite(curvature) and len(terms) >= LEAST_STUDIES:
+            known = terms[:, 2]
             low, high = np.quantile(known, [0.025, 0.975])
             tail = min((known >= curvature).sum(), (known <= curvature).sum())
-            made = made._replace(
+            of_level, of_slope, of_curvature = terms.mean(axis=0).tolist()
+            fit = fit._replace(
                 low=float(low),
                 high=float(high),
                 p=min(1.0, 2.0 * (tail + 1.0) / (len(known) + 1.0)),
+                by_chance=(of_level, of_slope, of_curvature),
             )
-        fits.append(made)
+        fits.append(fit)
     return fits[0], fits[1]
 
 
-def _unrelated(
-    consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points
-) -> tuple[Floats, Floats, Floats]:
+def _measured(judge: Cells) -> tuple[Floats, Floats, Floats]:
+    """Return (win rates, PC, PF) of a judge's points, (points,) each."""
+    cell, candidate, *_ = judge.points
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pc, rate = judge.consistent / judge.parsed, judge.won / judge.parsed[:, None]
+    return rate[cell, candidate], pc[cell], judge.pf[cell]
+
+
+def _unrelated(judges: Sequence[Cells], same_cells: bool) -> tuple[Floats, Floats, Floats]:
     """Draw points where consistency has nothing to do with quality.
 
     Return (win rates, PC, PF), (studies, points) each. PC and PF of each cell are moved to another
-    cell. Whole sets and whole tasks move together where every set meets every task. The winners of
-    consistent series stay with their cell: we draw them from a Dirichlet posterior, whose prior is
-    fitted to all cells. The win rates follow from both.
+    cell of the judge. The winners of consistent series stay with their cell: we draw them from a
+    Dirichlet posterior, whose prior is fitted to all cells. The win rates follow from both.
     """
-    rng, p = np.random.default_rng(0), won.shape[1]
+    rng = np.random.default_rng(0)
+    studies = int(np.clip(CELLS_DRAWN // sum(len(judge.parsed) for judge in judges), 50, STUDIES))
+    dealt = _dealt(rng, judges[0], studies)
+    drawn = []
+    for number, judge in enumerate(judges):
+        if number and not same_cells:
+            dealt = _dealt(rng, judge, studies)
+        drawn.append(_redrawn(rng, judge, dealt))
+    rate, pc, pf = (np.concatenate(part, axis=1) for part in zip(*drawn, strict=True))
+    return rate, pc, pf
+
+
+def _dealt(rng: np.random.Generator, judge: Cells, studies: int) -> Ints:
+    """Return which cell each cell gets its PC and PF from, (studies, cells).
+
+    Whole sets and whole tasks move together where every set meets every task.
+    """
+    points, cells = judge.points, len(judge.parsed)
+    sets, tasks = int(points.set.max()) + 1, int(points.task.max()) + 1
+    if cells != sets * tasks:
+        return rng.permuted(np.tile(np.arange(cells), (studies, 1)), axis=1)
+    table = np.empty((sets, tasks), dtype=np.int64)
+    table[points.set, points.task] = np.arange(cells)
+    rows = rng.permuted(np.tile(np.arange(sets), (studies, 1)), axis=1)
+    columns = rng.permuted(np.tile(np.arange(tasks), (studies, 1)), axis=1)
+    return np.asarray(table[rows[:, points.set], columns[:, points.task]])
+
+
+def _redrawn(rng: np.random.Generator, judge: Cells, dealt: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return (win rates, PC, PF) of a judge's points with PC and PF dealt to other cells.
+
+    ``dealt``: (studies, cells); what is returned is (studies, points) each.
+    """
+    consistent, parsed, won, pf, points = judge
+    p = won.shape[1]
     with np.errstate(invalid="ignore", divide="ignore"):
         share = (won - (parsed - consistent)[:, None] / p) / consistent[:, None]
         pc = np.nan_to_num(consistent / parsed)
@@ -261,18 +323,8 @@ def _unrelated(
         between = float((np.square(share[known] - 1.0 / p) - noise).mean())
         prior = float(np.clip((1.0 - 1.0 / p) / p / max(between, 1e-9) - 1.0, 0.2, 1e3))
     worth = np.nan_to_num(share * consistent[:, None]).clip(0.0) + prior / p
-    studies = int(np.clip(CELLS_DRAWN // len(parsed), 50, STUDIES))
-    cells, sets, tasks = len(parsed), int(points.set.max()) + 1, int(points.task.max()) + 1
-    if cells == sets * tasks:
-        table = np.empty((sets, tasks), dtype=np.int64)
-        table[points.set, points.task] = np.arange(cells)
-        rows = rng.permuted(np.tile(np.arange(sets), (studies, 1)), axis=1)
-        columns = rng.permuted(np.tile(np.arange(tasks), (studies, 1)), axis=1)
-        dealt = table[rows[:, points.set], columns[:, points.task]]
-    else:
-        dealt = rng.permuted(np.tile(np.arange(cells), (studies, 1)), axis=1)
     count = np.rint(pc[dealt] * parsed).astype(np.int64)
-    chances = rng.gamma(worth, size=(studies, *worth.shape))
+    chances = rng.gamma(worth, size=(len(dealt), *worth.shape))
     wins = rng.multinomial(count, chances / chances.sum(axis=2, keepdims=True))
     with np.errstate(invalid="ignore", divide="ignore"):
         new = count / parsed

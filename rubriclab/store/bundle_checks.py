@@ -20,6 +20,7 @@ from rubriclab.data.tables import json_value
 from rubriclab.model.judgment import (
     ITEM_COLUMNS,
     JUDGMENT_COLUMNS,
+    LENGTHS,
     Condition,
     JudgmentTable,
     Ordering,
@@ -30,6 +31,8 @@ from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.read import CALL_COLUMNS, TEXTS, WHOLE, condition_of, with_none
 from rubriclab.store.store import MOST_NAME, STATES
 
+MAX_LENGTH = 1e12
+"""Characters or tokens of a text."""
 MAX_POSITIONS = 1_000
 """Options or criteria of a list. Columns of probabilities are bounded by it too."""
 MAX_SCORE = 1e6
@@ -404,7 +407,9 @@ def _items(part: Part) -> pd.DataFrame:
         part.refuse(column, [not isinstance(cell, str | None) for cell in frame[column]], "a text")
     doubled = frame.duplicated(["dataset", "criterion", "item_id"])
     part.refuse("item_id", doubled, "an ID that appears once")
-    frame = frame[columns].assign(ratings=pd.Series(ratings, dtype=object))
+    counted = {name: part.numbers(name, 0.0, MAX_LENGTH) for name in LENGTHS if name in part.frame}
+    known = {name: values for name, values in counted.items() if np.isfinite(values).any()}
+    frame = frame[columns].assign(ratings=pd.Series(ratings, dtype=object), **known)
     return frame if "unit_text" in frame else frame.assign(unit_text=frame["item_id"])
 
 

@@ -21,6 +21,7 @@ from rubriclab.model.ending import not_read
 from rubriclab.model.judgment import (
     ITEM_COLUMNS,
     JUDGMENT_COLUMNS,
+    LENGTHS,
     NOTED,
     Condition,
     JudgmentTable,
@@ -76,7 +77,6 @@ FRACTIONS = ("score", "expected", "mass")
 WHOLE = tuple(name for name in JUDGMENT_COLUMNS if name not in FRACTIONS)
 TEXTS = ("response", "instruction", "reference")
 """Texts of an item that its data set keeps."""
-LENGTHS = {"instruction": "input_length", "response": "output_length"}
 STATUSES = [status.name.lower() for status in Status]
 ROW_GROUP = 122_880
 """Rows of a piece of a Parquet file: DuckDB's own size, so that it reads one in one go."""
@@ -89,7 +89,7 @@ SIMILAR = 0.5
 # A run's items with what its data sets keep of their texts. ``runs.dataset`` names one data set, or
 # several with blanks between them, whose items are distinguished by their data set's name.
 ITEMS = """(
-    SELECT i.*, t.texts
+    SELECT i.*, t.texts, t.dataset AS kept_in, t.candidate AS kept_as
     FROM run_items i
     JOIN runs r ON r.run = i.run
     LEFT JOIN datasets d
@@ -100,6 +100,37 @@ ITEMS = """(
         AND t.item = i.source
     WHERE i.run = ?
 )"""
+QUESTION = "coalesce(nullif({0}.prompt, ''), {0}.texts->>'$.instruction')"
+"""SQL of what the answers to one question share."""
+# The answers that a run compared are items of its data set: each a candidate's, about the question
+# of the comparison. An imported comparison is an item of its own, which may state its lengths.
+WITH_LENGTHS = f"""
+    WITH kept AS {ITEMS},
+    answers AS (
+        SELECT k.item, t.candidate, max(length(nullif(t.texts->>'$.response', ''))) AS signs
+        FROM kept k
+        JOIN items t
+            ON t.dataset = k.kept_in
+            AND {QUESTION.format("t")} = {QUESTION.format("k")}
+            AND list_contains(string_split(k.candidate, '|'), replace(t.candidate, '|', '/'))
+        GROUP BY ALL
+    ),
+    summed AS (SELECT item, sum(signs) AS signs FROM answers GROUP BY item)
+    SELECT
+        k.*,
+        coalesce(
+            try_cast(k.texts->'$.columns'->>'$.input_length' AS DOUBLE),
+            length(nullif(k.texts->>'$.instruction', ''))
+        ) AS input_length,
+        coalesce(
+            try_cast(k.texts->'$.columns'->>'$.output_length' AS DOUBLE),
+            s.signs,
+            CASE WHEN k.kept_as = k.candidate THEN length(nullif(k.texts->>'$.response', '')) END
+        ) AS output_length,
+        try_cast(k.texts->'$.columns'->>'$.prompt_length' AS DOUBLE) AS prompt_length
+    FROM kept k
+    LEFT JOIN summed s USING (item)
+"""
 RATED = "FROM run_items JOIN runs USING (run) WHERE id = ?"
 # A call that was asked again has an earlier, no longer final reply, whose judgments do not count.
 FINAL = """NOT EXISTS (
@@ -493,14 +524,12 @@ class Reader:
     def _items(self, run: int, *, lengths: bool) -> pd.DataFrame:
         """Return a run's items.
 
-        ``lengths``: also the lengths of a comparison's question and answers, if their texts are
-        kept.
+        ``lengths``: also LENGTHS of comparisons, if they or the texts are kept.
         """
         columns, source = ", ".join((*ITEM_COLUMNS, "unit_text")), "run_items WHERE run = ?"
         if lengths:
-            for text, name in LENGTHS.items():
-                columns += f", length(texts->>'$.{text}') AS {name}"
-            source = ITEMS
+            columns += f", {', '.join(LENGTHS)}"
+            source = f"({WITH_LENGTHS})"
         frame = with_none(self._db.frame(f"SELECT {columns} FROM {source} ORDER BY item", [run]))
         ratings = [json.loads(text) for text in frame["ratings"]]
         return frame.assign(ratings=pd.Series(ratings, dtype=object))

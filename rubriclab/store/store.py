@@ -18,7 +18,13 @@ import pyarrow as pa
 
 from rubriclab.model.consent import Consent
 from rubriclab.model.data import DataSet, Item
-from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, Condition, JudgmentTable
+from rubriclab.model.judgment import (
+    ITEM_COLUMNS,
+    JUDGMENT_COLUMNS,
+    LENGTHS,
+    Condition,
+    JudgmentTable,
+)
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.database import DamagedLog, insert, now, open_database, recover
 from rubriclab.store.machine import sealed
@@ -420,7 +426,7 @@ class Store(Reader):
         """Keep a table of judgments as a run of its own, and return the run's ID.
 
         The same table with the same ratings and prompts is kept once. Texts in ``table.items``
-        (response, instruction, reference) become its data set.
+        (response, instruction, reference) and LENGTHS become its data set.
 
         Args:
             calls: what is known of its calls, as ``Reader.calls`` gives it, if the table itself
@@ -438,7 +444,7 @@ class Store(Reader):
             if known:
                 return str(known[0][0])
             items, dataset = table.items, ""
-            if "response" in items:
+            if {"response", *LENGTHS} & {*items}:
                 items, dataset = items.assign(source=range(len(items))), identity
                 texts = _texts_of(items)
                 _insert_dataset(cursor, identity, table.name, origin, items, texts)
@@ -476,6 +482,12 @@ def _identity_of(table: JudgmentTable) -> str:
         [list(map(str, table.items[name])) for name in ITEM_COLUMNS[:-1]],
         [dict(given or {}) for given in table.items["ratings"]],
         [ordering.shown for ordering in table.orderings],
+        # Last, and only where there are any: earlier labs had none.
+        *(
+            [name, [f"{n:g}" if pd.notna(n) else "" for n in table.items[name]]]
+            for name in LENGTHS
+            if name in table.items and table.items[name].notna().any()
+        ),
     )[:32]
 
 
@@ -485,14 +497,20 @@ def _calls_by_condition(table: JudgmentTable) -> np.ndarray:
     return np.bincount(calls["condition"].to_numpy(), minlength=len(table.conditions))
 
 
-def _texts_of(items: pd.DataFrame) -> list[dict[str, str]]:
-    """Return the TEXTS of each item that has them."""
-    kept = [name for name in TEXTS if name in items]
-    texts = []
-    for row in items[kept].itertuples(index=False):
-        cells = zip(kept, row, strict=True)
-        texts.append({name: text for name, text in cells if isinstance(text, str)})
-    return texts
+def _texts_of(items: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the TEXTS of each item that has them, and its LENGTHS among its columns."""
+    bodies: list[dict[str, Any]] = [{} for _ in range(len(items))]
+    for name in TEXTS:
+        if name in items:
+            for body, text in zip(bodies, items[name], strict=True):
+                if isinstance(text, str):
+                    body[name] = text
+    for name in LENGTHS:
+        if name in items:
+            for body, length in zip(bodies, items[name], strict=True):
+                if pd.notna(length):
+                    body.setdefault("columns", {})[name] = f"{length:g}"
+    return bodies
 
 
 def _insert_conditions(

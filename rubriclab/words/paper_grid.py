@@ -60,6 +60,7 @@ SHORT = {
     "rs_sd": "SD of RS",
     "error_rate": "Error",
     "kendall_tau": "tau-b",
+    "top1_changed": "t1",
 }
 """What papers call a measure in the head of a column. Where they are used, the legend says what
 they mean.
@@ -592,6 +593,9 @@ class _Sorter:
     def _column(self, row: Row) -> str | None:
         """Return the column of a row, None where it belongs to none."""
         condition = self.conditions[row.condition]
+        against = against_name(row, self.conditions, brief=True)
+        if self.across == "against" and against:
+            return against
         if self.across in row.of:
             level = level_text(row.of[self.across])
             return row.about.codes.get(level, level)

@@ -221,12 +221,13 @@ def name(row: Row, conditions: Sequence[Condition] = ()) -> str:
     return f"{title} ({', '.join(more)})" if more else title
 
 
-def against_name(row: Row, conditions: Sequence[Condition]) -> str:
+def against_name(row: Row, conditions: Sequence[Condition], *, brief: bool = False) -> str:
     """Return what a row is compared with: how that condition differs from the row's own.
 
     Judge, data set, what is reordered, ordering strategy, variant, and scale, in this order and
     only as far as the two differ: “GPT-4o”, “the fixed order”. Empty where the row is compared with
-    no condition of these.
+    no condition of these. ``brief``: strategies by their names alone, as heads of columns are:
+    “fixed”.
     """
     against = row.of.get("against")
     if not isinstance(against, int) or not 0 <= against < len(conditions):
@@ -240,7 +241,8 @@ def against_name(row: Row, conditions: Sequence[Condition]) -> str:
     if other.reorder != own.reorder:
         parts.append(PROTOCOLS[other.reorder])
     if other.strategy != own.strategy:
-        parts.append(strategy_name(other.strategy))
+        whole = strategy_name(other.strategy)
+        parts.append(shorten(other.strategy, MOST_SHOWN) if brief else whole)
     if other.variant_key != own.variant_key:
         parts.append(_variant_name(other, own))
     elif other.scores != own.scores:

@@ -5,6 +5,7 @@ at 95%, and is not corrected for how many judges there are: the sentences say so
 """
 
 import math
+import re
 from collections.abc import Sequence
 
 from rubriclab.core.topic import Findings, Row
@@ -106,8 +107,27 @@ def simulated_note(findings: Findings) -> str:
     return f" Simulated: {listed([short(name) for name in names])}." if names else ""
 
 
+NAMED_AFTER = re.compile(
+    r"(gpt|claude|gemini|llama|qwen|mistral|deepseek)[-_ ]?(\d[\d.]*[a-z]?)?"
+    r"[-_ ]?(?:scores?|ratings?)?(?: \d+)?"
+)
+"""A rater that is a model, as data sets call its column: “gpt4_score 1”."""
+
+
+def model_of_rater(rater: str) -> str:
+    """Return the model that a rater is named after, “GPT-4” for “gpt4_score 1”; empty for none."""
+    found = NAMED_AFTER.fullmatch(rater.casefold())
+    if not found:
+        return ""
+    family, version = found[1], found[2] or ""
+    name = family.upper() if family == "gpt" else family.capitalize()
+    return f"{name}-{version}" if version else name
+
+
 def whom(findings: Findings) -> str:
-    """Return whose scores the judges are compared with: people's, or what an author aimed at."""
+    """Return whose scores the judges are compared with: people's, a model's that came with the
+    data, or what an author aimed at.
+    """
     rated = [
         code
         for code, arm in enumerate(findings.judgments.arms)
@@ -115,6 +135,10 @@ def whom(findings: Findings) -> str:
     ]
     if rated and all(intended_levels(findings, code) for code in rated):
         return "the intended levels"
+    raters = {rater for given in findings.judgments.table.items["ratings"] for rater in given or {}}
+    models = {model_of_rater(str(rater)) for rater in raters}
+    if len(models) == 1 and "" not in models:
+        return f"{models.pop()}'s scores"
     return "people"
 
 

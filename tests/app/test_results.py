@@ -56,9 +56,29 @@ def test_judges_and_settings_are_chosen_only_among_several_and_none_hides_anothe
         )
         app = healthy(lab("results", run=run, **query))
         assert "Undecided: no position is clearly favoured" in texts(app)
-        assert [group.label for group in app.get("button_group")] == [label]
+        assert header_choices(app) == [label]
     alone = kept(made.options_table({"only": made.always_first}, items=9))
-    assert not healthy(lab("results", run=alone)).get("button_group")
+    assert not header_choices(healthy(lab("results", run=alone)))
+
+
+def header_choices(app: AppTest) -> list[str]:
+    """The choices of the header: all groups of buttons but the switches of pictures."""
+    return [group.label for group in app.get("button_group") if group.label != "Show as"]
+
+
+def test_a_picture_turns_into_its_table_and_back(lab: Lab) -> None:
+    """The first picture has the shares of three positions; its table has the same numbers."""
+    run = kept(made.options_table({"judge-7b": made.always_first}, items=40))
+    app = healthy(lab("results", run=run))
+    charts = len(app.get("plotly_chart"))
+    switch = next(group for group in app.get("button_group") if group.label == "Show as")
+    assert not any("As written" in frame.value for frame in app.dataframe)
+    app = healthy(app.button_group(key=switch.key).set_value("Table").run())
+    assert len(app.get("plotly_chart")) == charts - 1
+    (table,) = [frame.value for frame in app.dataframe if "As written" in frame.value]
+    assert table["As written"].tolist() == ["100%", "0%", "0%"]
+    app = healthy(app.button_group(key=switch.key).set_value("Picture").run())
+    assert len(app.get("plotly_chart")) == charts
 
 
 def test_a_run_that_is_not_finished_has_no_verdict_and_a_simulated_judge_its_label(

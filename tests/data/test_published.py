@@ -5,6 +5,7 @@ server or the user's own.
 import gzip
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,8 @@ from rubriclab.model.text import LabError
 from rubriclab.runs.loading import plan_of_file
 from tests.servers import Pages, running
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared" / "data"
 FILES = {
     "hanna": ("hanna/hanna_llm_stories.csv.gz", "hanna/hanna_metric_scores_llm.csv.gz"),
     "summeval": ("summeval/summac_summeval.json.gz",),
@@ -341,6 +343,81 @@ def test_what_is_not_to_be_had_says_where_it_comes_from(
     monkeypatch.setattr(module, "HOST", "http://127.0.0.1:9")
     with pytest.raises(LabError, match=r"could not be fetched.*name your own copy"):
         fetched(PublicFile("a/b/c", "0" * 64))
+
+
+SUMMARY = {
+    "model_id": "M0",
+    "decoded": "Short.",
+    "expert_annotations": [
+        dict.fromkeys(("coherence", "consistency", "fluency", "relevance"), score)
+        for score in (3, 4, 5)
+    ],
+}
+"""A line of the authors' file, as they export it: what more it has is not read."""
+ARTICLE = {
+    "cnndm_id": "a1",
+    "model_name": "M0",
+    "document": "Long.",
+    "claim": "Short.",
+    "annotations": [5, 5, 5],
+}
+VICUNA = """###Task Description:
+An instruction, a response to evaluate, a reference answer that gets a score of 5, and a rubric.
+
+###The instruction to evaluate:
+How can I sleep better?
+
+###Response to evaluate:
+{answer}
+
+###Reference Answer (Score 5):
+Keep regular hours.
+
+###Score Rubrics:
+[Is the advice useful?]
+Score 1: No.
+Score 2: Hardly.
+Score 3: Partly.
+Score 4: Mostly.
+Score 5: Fully.
+
+###Feedback: """
+
+
+@pytest.mark.papers(7)
+@pytest.mark.parametrize(
+    ("name", "items", "criteria", "ratings"),
+    [
+        ("summeval", 2 * 4, 4, {"Expert 1": 3.0, "Expert 2": 4.0, "Expert 3": 5.0}),
+        ("vicuna", 2, 1, {"gpt4_score 1": 2.0, "gpt4_score 2": 3.0}),
+    ],
+)
+def test_exports_of_data_that_are_not_fetched_are_read_as_the_documents_say(
+    tmp_path: Path, name: str, items: int, criteria: int, ratings: dict[str, float]
+) -> None:
+    """The study is the one in docs/papers.md; beside it lie two records of each export."""
+    text = (ROOT / "docs" / "papers.md").read_text("utf-8")
+    blocks = re.findall(r"```toml\n(.*?)```", text, re.S)
+    (study,) = [block for block in blocks if f'published = "{name}"' in block]
+    summaries = [SUMMARY | {"id": "a1", "model_id": system} for system in ("M0", "M1")]
+    lines = "\n".join(json.dumps(summary) for summary in summaries)
+    written(tmp_path, "model_annotations.aligned.jsonl", lines)
+    written(tmp_path, "summeval.json", {"summeval_0": ARTICLE})
+    answers = [
+        {
+            "idx": 1,
+            "response_source": system,
+            "category": "generic",
+            "instruction": VICUNA.format(answer=f"Says {system}."),
+            "gpt4_score": [2, 3],
+        }
+        for system in ("m0", "m1")
+    ]
+    written(tmp_path, "vicuna_eval.json", answers)
+    made = plan_of_file(written(tmp_path, "study.toml", study))
+    assert len(made.items) == items
+    assert len({item.criterion for item in made.items}) == criteria
+    assert {tuple(item.ratings.items()) for item in made.items} == {tuple(ratings.items())}
 
 
 @pytest.mark.papers(7)

@@ -11,9 +11,10 @@ import pytest
 
 from rubriclab.core.estimate import plain
 from rubriclab.core.topic import Row
+from rubriclab.data.sample import presets
 from rubriclab.exports.paper_table import paper_table
 from rubriclab.model.judgment import Condition
-from rubriclab.model.study import PaperPart
+from rubriclab.model.study import PaperPart, read_study
 from rubriclab.model.text import LabError
 from rubriclab.words.paper_grid import (
     NOT_SIGNIFICANT,
@@ -502,3 +503,79 @@ def test_one_measure_of_a_run_without_a_number_is_a_dash_with_its_reason() -> No
     assert cell.text == f"–{OPEN}"
     assert list(table.numbers()["why"]) == ["No reply could be parsed."]
     assert math.isnan(cell.value)
+
+
+THREE_STRATEGIES = [
+    Condition(judge, "HANNA", strategy, scores=(1.0, 2.0))
+    for judge in ("gpt-oss-20b", "gemma-3-27b-it")
+    for strategy in ("balanced", "random", "fixed")
+]
+
+
+@pytest.mark.papers(23)
+def test_columns_of_what_rows_are_compared_with_have_names_that_judges_share() -> None:
+    """Conditions 0 to 2 are of one judge, 3 to 5 of the other: balanced less random, and less
+    fixed, with what Xu et al. v2 print in Table 3 below each judge.
+    """
+    values = {(0, 1): 0.01, (0, 2): 0.02, (3, 4): 0.03, (3, 5): 0.04}
+    rows = [
+        number_row("pearson_difference", code, value, calls=10, against=against)
+        for (code, against), value in values.items()
+    ]
+    (paper,) = [
+        part for part in read_study(presets()["hanna-options"]).paper if part.across == "against"
+    ]
+    table = paper_table(
+        rows_only(THREE_STRATEGIES, rows), paper.measure, across="against", papers=[paper]
+    )
+    assert table.columns == ("random", "fixed")
+    lines = [(key[0], [cell.value for cell in cells if cell]) for key, cells in table.lines]
+    assert lines[:4] == [
+        ("gpt-oss-20b", [0.01, 0.02]),
+        ("GPT-OSS-20B (paper)", [-0.002, -0.025]),
+        ("gemma-3-27b-it", [0.03, 0.04]),
+        ("Gemma-3-27B (paper)", [0.009, 0.07]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("other", "column"),
+    [
+        (Condition("k", "A", "balanced", scores=(1.0, 2.0)), "k"),
+        (Condition("j", "B", "balanced", scores=(1.0, 2.0)), "B"),
+        (Condition("k", "B", "fixed", scores=(1.0, 2.0)), "k, B, fixed"),
+        (Condition("j", "A", "balanced", scores=(1.0, 2.0)), "j (second)"),
+    ],
+)
+def test_a_column_says_as_much_as_differs(other: Condition, column: str) -> None:
+    rows = [number_row("pearson", 0, 0.5, against=1)]
+    table = paper_table(rows_only([DATA[0], other], rows), "pearson", across="against")
+    assert table.columns == (column,)
+
+
+@pytest.mark.papers(36)
+def test_table_7_has_a_line_for_each_of_several_judges() -> None:
+    """tau-b and t1 side by side for each data set, with the paper's numbers below each judge."""
+    two = [
+        Condition(judge, "MT-Bench", strategy, scores=(1.0, 2.0))
+        for judge in ("gpt-oss-20b", "gemma-3-27b-it")
+        for strategy in ("balanced", "fixed")
+    ]
+    values = {"kendall_tau": (0.5, 0.6), "top1_changed": (0.1, 0.2)}
+    rows = [
+        number_row(measure, 2 * judge, value, against=2 * judge + 1)
+        for measure, both in values.items()
+        for judge, value in enumerate(both)
+    ]
+    papers = [
+        part for part in read_study(presets()["mt-bench-options"]).paper if part.measure in values
+    ]
+    table = paper_table(rows_only(two, rows), list(values), papers=papers)
+    lines = [(key[0], [cell.value for cell in cells if cell]) for key, cells in table.lines]
+    assert lines[:4] == [
+        ("gpt-oss-20b", [0.5, 0.1]),
+        ("GPT-OSS-20B (paper)", [0.68, 0.238]),
+        ("gemma-3-27b-it", [0.6, 0.2]),
+        ("Gemma-3-27B (paper)", [0.77, 0.175]),
+    ]
+    assert [column.under for column in table.about] == ["tau-b", "t1"]

@@ -12,7 +12,7 @@ from rubriclab.figures import choice_pictures as choices
 from rubriclab.figures import judge_pictures as scores
 from rubriclab.figures.axis_pictures import ways_beside
 from rubriclab.figures.charts import draw
-from rubriclab.figures.marks import DARK, LIGHT, Picture
+from rubriclab.figures.marks import DARK, LIGHT, Picture, Point, Series
 from rubriclab.figures.pictures import Shown
 from rubriclab.words.several import headline, is_biased, line, one_a_judge
 from tests.figures.several import chosen, criteria, scored
@@ -37,6 +37,7 @@ OF_CHOICES: dict[str, Callable[[Findings], Shown]] = {
     "agreement": lambda found: choices.agreement_matrix(found, "pairs", AGREE, ("a", "b")),
     "gap": lambda found: choices.quality_gap(found, "pairs"),
     "gap of preference": lambda found: choices.quality_gap(found, "pairs", "PF"),
+    "gap of all": lambda found: choices.quality_gap_together(found, "pairs"),
     "baseline": lambda found: choices.against_baseline(found, "pairs"),
     "baseline of preference": lambda found: choices.against_baseline(found, "pairs", fairness=True),
 }
@@ -144,6 +145,48 @@ def test_families_stand_together_with_the_best_first() -> None:
     (family,) = found.select("family_pc", family="gpt")
     mean = sum(whole[name] for name in ("gpt-4", "gpt-4o", "o1-mini")) / 3
     assert family.value == pytest.approx(mean)
+
+
+@pytest.mark.papers(51)
+def test_all_judges_together_have_the_cells_of_each_and_two_curves() -> None:
+    """Three tasks by three pairs are nine cells a judge; each of four questions weighs one."""
+    found = chosen(6)
+    each, together = (
+        shown.picture
+        for shown in (
+            choices.quality_gap(found, "pairs"),
+            choices.quality_gap_together(found, "pairs"),
+        )
+    )
+    assert each is not None
+    assert together is not None
+    (panel,) = together.panels
+    marks, parabola, chance = panel.series
+    assert len(marks.points) == 6 * 9
+    assert {point.weight for point in marks.points} == {4.0}
+    assert sorted(point.x for point in marks.points) == sorted(
+        point.x for own in each.panels for point in own.series[0].points
+    )
+    level, slope, curvature = (row.value for row in found.select("parabola_of_all", outcome="PC"))
+    z = parabola.points[0].x - 0.5
+    assert parabola.points[0].value == pytest.approx(level + slope * z + curvature * z * z)
+    of_chance = [row.counts["by_chance"] for row in found.select("parabola_of_all", outcome="PC")]
+    assert chance.points[0].value == pytest.approx(
+        sum(term * z**power for power, term in enumerate(of_chance))
+    )
+    assert (parabola.dash, chance.dash) == ("solid", "dash")
+    assert "6 judges together" in together.alt
+
+
+def test_the_area_of_a_mark_shows_its_weight() -> None:
+    """40 comparisons beside 10: half the diameter; a mark of 1 keeps the smallest one."""
+    points = [
+        Point(name, 0.5, "50%", x=0.5, hover=("",), weight=weight)
+        for name, weight in (("a", 40.0), ("b", 10.0), ("c", 1.0))
+    ]
+    panel = Picture("curves", (Series("cells", tuple(points)),), "")
+    figure = draw(Picture("multiples", (), "", panels=(panel,)), LIGHT)
+    assert list(figure.data[0].marker.size) == [8.0, 4.0, 3.0]
 
 
 @pytest.mark.papers(55)

@@ -184,7 +184,7 @@ def test_charts_are_saved_as_pictures_and_as_tables(
         )
         chart.hover()
         assert saved(camera, "chart.png")[1:4] == "PNG"
-        page.get_by_text("Show as table").first.click()
+        page.get_by_text("Save", exact=True).first.click()
         settled(page)
         table = saved(page.get_by_text("CSV", exact=True), "chart.csv").split("\r\n")
         assert table[0] == "Position in the list,Value,Low,High,No effect,As written"

@@ -15,49 +15,59 @@ import pytest
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from rubriclab.api import read
+from rubriclab.api import read, run
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings
+from rubriclab.data.sample import presets
 from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import read_table
 from rubriclab.figures.choice_pictures import against_baseline
 from rubriclab.measures.gold import DEFAULT, MAJORITY, STANDS
 from rubriclab.measures.judges import calls_apart
 from rubriclab.measures.what_goes_along import cells_of, what_goes_along
-from rubriclab.model.judgment import JudgmentTable
-from rubriclab.model.study import ReadingPart
+from rubriclab.model.judgment import LENGTHS, JudgmentTable
+from rubriclab.model.study import ReadingPart, read_study
+from rubriclab.model.text import LabError
 from rubriclab.stats import pairwise as stats
+from rubriclab.store.bundle import bundle_bytes, import_bundle
 from rubriclab.store.store import Store
-from tests.data.test_published import SHARED
 from tests.tables import comparisons, findings, on_two_sets, only
 
-DATA = SHARED
+RAW = Path(__file__).resolve().parents[1] / "data" / "raw_replies"
+"""Replies that other people's judges gave; its README says whose."""
 BOTH = [[0, 1], [1, 0]]
 NAN = float("nan")
-needs_data = pytest.mark.skipif(
-    not DATA.is_dir(), reason="the papers' own files are beside the project, not in it"
-)
 
 
 @cache
 def shis(name: str) -> Findings:
-    return findings(
-        read_judgments(read_table(DATA / "shi" / f"mtbench_gpt-3.5-turbo-1106_{name}.csv.gz"))
-    )
+    return findings(read_judgments(read_table(RAW / f"mtbench_gpt-3.5-turbo-1106_{name}.csv.gz")))
 
 
-@needs_data
 @pytest.mark.papers(45, 46, 47, 48, 49, 52)
-def test_the_papers_table_2_for_the_shared_judge() -> None:
+def test_the_papers_table_2_for_one_judge_from_its_raw_replies() -> None:
+    """Of 192 queries asked three times, 170 got one choice; in 21 two of three agree, and in one a
+    choice came once beside two replies without one. RS: (170 + 21 * 2/3 + 1/3) / 192. Its ±: 22
+    queries have the deviation sqrt(2/3 * 1/3 * 3/2), and the others 0. The paper does not say which
+    deviation it prints; over queries it would be .11, and over cells of task and candidate .04.
+    """
     found = shis("pairs")
     numbers = {name: only(found, name).value for name in ("pc", "pc_sd", "pf", "error_rate")}
     assert numbers == pytest.approx(
         {"pc": 0.6951, "pc_sd": 0.1837, "pf": 0.0604, "error_rate": 0.0040}, abs=5e-5
     )
     again = shis("repetition")
-    assert (only(again, "rs").value, only(again, "rs_sd").value) == pytest.approx(
-        (0.9601, 0.0662), abs=5e-5
-    )
+    rs, deviation = only(again, "rs").value, only(again, "rs_sd").value
+    assert rs == pytest.approx((170 + 21 * 2 / 3 + 1 / 3) / 192)
+    assert deviation == pytest.approx(22 * np.sqrt(1 / 3) / 192)
+    # As the preset of the paper has it, to two decimals: PC .70, PF .06, RS .96, and their ±.
+    printed = {
+        part.measure: part.numbers["GPT-3.5-Turbo"]["MT-Bench"]
+        for part in read_study(presets()["shi-pairs"]).paper
+        if part.across == "dataset"
+    }
+    ours = {**numbers, "rs": rs, "rs_sd": deviation}
+    assert {name: round(value, 2) for name, value in ours.items()} == printed
     # 80 questions: intervals hold the pairs of a question together.
     assert (only(found, "pc").unit, only(found, "pc").estimate.units) == ("prompt", 80)
     assert (
@@ -71,22 +81,19 @@ def test_the_papers_table_2_for_the_shared_judge() -> None:
     assert all(0 <= row.counts["p_holm"] <= 1 for row in tasks)
 
 
-@needs_data
 @pytest.mark.parametrize("judge", ["ChatGPT", "Falcon"])
 def test_accuracy_against_gold_is_the_benchmarks_own(judge: str) -> None:
     """Replies and statistics that LLMBar's authors publish: right in each order, right in both, the
     same in both.
     """
-    made = read(DATA / "llmbar" / f"Natural.{judge}.Vanilla.result.json.gz").table
+    made = read(RAW / f"Natural.{judge}.Vanilla.result.json.gz").table
     (condition,) = made.conditions
     assert (condition.reorder, condition.judge, condition.strategy) == (
         "pairs",
         f"Natural.{judge}.Vanilla",
         "balanced",
     )
-    theirs = json.loads(
-        (DATA / "llmbar" / f"Natural.{judge}.Vanilla.statistics.json").read_text("utf-8")
-    )
+    theirs = json.loads((RAW / f"Natural.{judge}.Vanilla.statistics.json").read_text("utf-8"))
     share = {
         key: float(text.split()[0]) / float(text.split()[2])
         for key, text in theirs.items()
@@ -99,6 +106,11 @@ def test_accuracy_against_gold_is_the_benchmarks_own(judge: str) -> None:
     assert only(found, "pc").value == share["equal"]
     (both,) = [row for row in found.select("accuracy") if not row.of]
     assert both.value == pytest.approx((share["correct_False"] + share["correct_True"]) / 2)
+    # The preset has the same numbers beside the lab's.
+    for part in read_study(presets()["llmbar"]).paper:
+        (printed,) = part.numbers[judge].values()
+        ours = both if part.measure == "accuracy" else only(found, part.measure)
+        assert ours.value == pytest.approx(printed)
 
 
 def test_measures_of_ten_pairs_by_hand() -> None:
@@ -239,9 +251,31 @@ def test_a_parabola_that_only_arithmetic_makes_is_not_told() -> None:
         first = rng.binomial(consistent.astype(int), worth).astype(float)
         tied = (parsed - consistent) / 2
         won = np.stack([first + tied, consistent - first + tied], axis=1)
-        fit, _ = stats.parabolas(consistent, parsed, won, np.zeros(200), at)
+        fit, _ = stats.parabolas([stats.Cells(consistent, parsed, won, np.zeros(200), at)])
         assert (fit.p < 0.01) == expected
         assert fit.high > 0  # arithmetic alone opens it upwards
+
+
+@pytest.mark.papers(51)
+def test_judges_that_find_the_same_cells_hard_do_not_count_as_more_cells() -> None:
+    """Two judges with the same 60 cells. Dealt in one way, chance varies as for one judge; dealt
+    for each on its own it would vary by about root 2 less.
+    """
+    rng = np.random.default_rng(4)
+    zero, each = np.zeros(60, dtype=np.int64), np.arange(60)
+    parsed = np.full(60, 2_000.0)
+    consistent = np.rint(rng.uniform(0.3, 1.0, 60) * parsed)
+    first = np.rint(rng.uniform(0.0, 1.0, 60) * consistent)
+    tied = (parsed - consistent) / 2
+    won = np.stack([first + tied, consistent - first + tied], axis=1)
+    cells = stats.Cells(consistent, parsed, won, np.zeros(60), stats.Points(each, zero, each, zero))
+    alone, _ = stats.parabolas([cells])
+    together, _ = stats.parabolas([cells, cells], same_cells=True)
+    apart, _ = stats.parabolas([cells, cells])
+    assert (together.n, together.curvature) == (120, pytest.approx(alone.curvature))
+    width, same, own = (fit.high - fit.low for fit in (alone, together, apart))
+    assert same / width == pytest.approx(1.0, abs=0.1)
+    assert own / width == pytest.approx(0.71, abs=0.12)
 
 
 def beside(*tables: JudgmentTable) -> JudgmentTable:
@@ -391,7 +425,7 @@ def test_the_judge_goes_along_where_judges_differ() -> None:
     # Every answer has as many signs, so its length is no variable; that of the question is the same
     # in every cell.
     assert not {term for _, term in rows} & {"output_length", "input_length"}
-    # Data sets are told by themselves and together.
+    # Data sets are told by themselves and together; there the data set is a variable.
     table = on_two_sets(
         judged(np.random.default_rng(0), 0.9, "j"), judged(np.random.default_rng(1), 0.3, "j")
     )
@@ -432,6 +466,102 @@ def test_lengths_come_from_the_texts_that_the_store_keeps(tmp_path: Path) -> Non
     assert {row.why for row in what_goes_along(read[1].arms)} == {"few_cells"}
 
 
+CSV_OF_LENGTHS = """judge,question_id,task,first,second,choice,{columns}
+j,q1,law,a,b,A,{one}
+j,q1,law,b,a,B,{two}
+j,q2,maths,a,b,B,{three}
+j,q2,maths,b,a,A,{three}
+"""
+
+
+@pytest.mark.papers(59)
+@pytest.mark.parametrize(
+    ("columns", "one", "two", "three", "expected"),
+    [
+        # Numbers stand for both orders of a comparison; an empty cell is no length.
+        ("input_length,output_length", "7,30", "7,", "9,50", [(7.0, 30.0, NAN), (9.0, 50.0, NAN)]),
+        ("prompt_length", "400", "400", "500", [(NAN, NAN, 400.0), (NAN, NAN, 500.0)]),
+        # Questions of 4 and 6 characters; answers of a and b: 2 + 3, then 1 + 1 whatever is first.
+        (
+            "instruction,first_response,second_response",
+            "why?,aa,bbb",
+            "why?,bbb,aa",
+            "whence,x,x",
+            [(4.0, 5.0, NAN), (6.0, 2.0, NAN)],
+        ),
+        # A number counts before a text.
+        (
+            "instruction,input_length",
+            "why?,7",
+            "why?,7",
+            "whence,9",
+            [(7, NAN, NAN), (9, NAN, NAN)],
+        ),
+    ],
+)
+def test_an_imported_file_gives_its_lengths_to_the_factors(
+    tmp_path: Path, columns: str, one: str, two: str, three: str, expected: list[Any]
+) -> None:
+    """As it is read, after it was kept in a store, and after a bundle went to another store."""
+    path = tmp_path / "pairs.csv"
+    path.write_text(CSV_OF_LENGTHS.format(columns=columns, one=one, two=two, three=three), "utf-8")
+    made = read_judgments(read_table(path))
+    with Store.open(tmp_path / "lab.duckdb") as store, Store.open(tmp_path / "b.duckdb") as other:
+        kept = store.table(store.add_table(made))
+        (tmp_path / "run.zip").write_bytes(bundle_bytes(kept, store, kept.run))
+        again = other.table(import_bundle(other, tmp_path / "run.zip"))
+    for table in (made, kept, again):
+        cells = cells_of(Judgments(table).arms[0]).reindex(columns=LENGTHS).astype(float)
+        np.testing.assert_array_equal(cells.to_numpy(), np.array(expected, dtype=float))
+
+
+def test_a_length_that_is_none_is_refused_with_its_row(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    text = CSV_OF_LENGTHS.format(columns="input_length", one="7", two="7", three="long")
+    path.write_text(text, "utf-8")
+    with pytest.raises(LabError, match="“long” is not a length: a number from 0"):
+        read_judgments(read_table(path))
+    path.write_text(text.replace("long", "-1"), "utf-8")
+    with pytest.raises(LabError, match="is not a length"):
+        read_judgments(read_table(path))
+
+
+STUDY_OF_PAIRS = """
+[[data]]
+file = "answers.csv"
+[design]
+reorder = "pairs"
+[[judges]]
+name = "j"
+kind = "simulated"
+"""
+ANSWERS = """item_id,prompt,candidate,instruction,response
+1,q1,a,why?,aa
+2,q1,b,why?,bbb
+3,q1,c,why?,ccccc
+4,q2,b,whence,b
+5,q2,c,whence,cc
+"""
+
+
+@pytest.mark.papers(59)
+def test_a_run_of_the_lab_counts_all_answers_of_a_comparison(tmp_path: Path) -> None:
+    """a, b, c have 2, 3, 5 characters on the first question, b and c 1 and 2 on the second."""
+    (tmp_path / "answers.csv").write_text(ANSWERS, "utf-8")
+    (tmp_path / "study.toml").write_text(STUDY_OF_PAIRS, "utf-8")
+    items = run(tmp_path / "study.toml", tmp_path / "lab.duckdb").table.items
+    lengths = {
+        (row.prompt, row.candidate): (row.input_length, row.output_length)
+        for row in items.itertuples()
+    }
+    assert lengths == {
+        ("q1", "a|b"): (4, 2 + 3),
+        ("q1", "a|c"): (4, 2 + 5),
+        ("q1", "b|c"): (4, 3 + 5),
+        ("q2", "b|c"): (6, 1 + 2),
+    }
+
+
 @pytest.mark.papers(57)
 def test_the_baseline_can_be_chosen_and_all_tasks_have_a_difference() -> None:
     """Two tasks of two pairs. j0 is consistent in all, j1 in the first task alone, j2 in none."""
@@ -458,6 +588,41 @@ def test_the_baseline_can_be_chosen_and_all_tasks_have_a_difference() -> None:
     found = findings(judged)
     (apart,) = [row for row in found.select("pf_difference", condition=2) if "task" not in row.of]
     assert apart.value == -1.0
+
+
+@pytest.mark.papers(51)
+def test_the_parabola_of_all_judges_by_hand() -> None:
+    """Two judges, a against b, c and d, two comparisons each. Both: a wins over b and loses to d,
+    in every order. On c the first judge says tie twice in one comparison, and always the first in
+    the other (PC 1/2); the second judge says the first in both (PC 0). Win rates 0, 1/2 and 1:
+    y = 1/2 + 2 z^2 and y = 4 z^2. Together y = 1/4 + 3 z^2 goes through the means.
+    """
+    a_wins, a_loses, tie, first = [1, 2], [2, 1], [0, 0], [1, 1]
+    names = [("a", other) for other in "bbccdd"]
+    judges = [[a_wins] * 2 + on_c + [a_loses] * 2 for on_c in ([tie, first], [first, first])]
+    tables = [comparisons(won, BOTH, judge=f"j{k}", names=names) for k, won in enumerate(judges)]
+    found = findings(beside(*tables))
+    for code, expected in ((0, (0.5, 0.0, 2.0)), (1, (0.0, 0.0, 4.0))):
+        own = [row.value for row in found.select("parabola", condition=code, outcome="PC")]
+        assert own == pytest.approx(expected, abs=1e-9)
+    rows = found.select("parabola_of_all", outcome="PC")
+    assert [row.value for row in rows] == pytest.approx((0.25, 0.0, 3.0), abs=1e-9)
+    assert {(row.condition, row.counts["n"], row.counts["judges"]) for row in rows} == {(0, 6, 2)}
+    # One judge has no parabola of all.
+    assert not findings(tables[0]).select("parabola_of_all")
+
+
+@pytest.mark.papers(51)
+def test_chance_alone_is_flat_where_every_cell_is_as_consistent() -> None:
+    """Whatever is dealt, PC is 1/2 everywhere: level 1/2, no slope, no bend."""
+    rng = np.random.default_rng(5)
+    each, zero = np.arange(40), np.zeros(40, dtype=np.int64)
+    parsed, consistent = np.full(40, 40.0), np.full(40, 20.0)
+    first = rng.integers(0, 21, 40).astype(float)
+    won = np.stack([first + 10, 20 - first + 10], axis=1)
+    cells = stats.Cells(consistent, parsed, won, np.zeros(40), stats.Points(each, zero, each, zero))
+    fit, _ = stats.parabolas([cells])
+    assert fit.by_chance == pytest.approx((0.5, 0.0, 0.0), abs=1e-9)
 
 
 @pytest.mark.papers(50)

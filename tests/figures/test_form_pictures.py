@@ -1,0 +1,156 @@
+"""Check the pictures of forms and references by scores whose correlations are known by hand."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rubriclab.core.topic import Findings
+from rubriclab.figures.charts import draw
+from rubriclab.figures.form_pictures import (
+    PEOPLE,
+    agreement_by_form,
+    reference_words,
+    scores_of_forms,
+    table_of_forms,
+    yardsticks_of_forms,
+)
+from rubriclab.figures.marks import LIGHT
+from rubriclab.figures.pictures import level_curves
+from rubriclab.model.judgment import JudgmentTable
+from rubriclab.words.several import model_of_rater, whom
+from tests.tables import ORDERS, findings, in_forms, only, options
+
+ONE = ORDERS[:1]
+IN_ORDER, FIRST_TWO_TURNED, LAST_TWO_TURNED = [1, 2, 3, 4, 5], [2, 1, 3, 4, 5], [1, 2, 3, 5, 4]
+"""Five scores: rho is 1 - 6 sum d^2 / 120, and r is the same. Two neighbours turned: 1 - 12/120 =
+.9; the first two against the last two: sum d^2 = 4, so 1 - 24/120 = .8.
+"""
+
+
+def scored(scores: list[int], times: int = 1, **more: Any) -> JudgmentTable:
+    return options([[score] for score in scores * times], ONE, **more)
+
+
+def two_judges(times: int = 1, rater: str = "a") -> Findings:
+    """A default and a form of “judge”, which turns the first two; “other” turns the last two."""
+    ratings = [{rater: float(score)} for score in IN_ORDER * times]
+    forms = {
+        level: scored(scores, times, ratings=ratings)
+        for level, scores in (
+            ("arabic", IN_ORDER),
+            ("letters", FIRST_TWO_TURNED),
+            ("roman", LAST_TWO_TURNED),
+        )
+    }
+    table = in_forms(forms)
+    first, form, other = table.conditions
+    other = replace(other, judge="other", variant=first.variant)
+    return findings(replace(table, conditions=(first, form, other)))
+
+
+@pytest.mark.papers(67, 72)
+def test_rho_and_r_of_a_form_with_people_and_with_a_judge_by_hand() -> None:
+    found = two_judges()
+    for name in ("spearman", "pearson"):
+        people = {"variant": "ids = letters", "against": "people"}
+        judge = {"variant": "ids = letters", "against": 2}
+        assert only(found, f"variant_{name}", 1, **people).value == pytest.approx(0.9)
+        assert only(found, f"variant_{name}", 1, **judge).value == pytest.approx(0.8)
+        apart = {
+            row.of.get("against"): row.value for row in found.select(f"variant_{name}_difference")
+        }
+        assert apart == pytest.approx({None: 0.9 - 1.0, 2: 0.8 - 0.9})
+
+
+@pytest.mark.papers(67)
+def test_a_cell_is_bold_where_the_difference_from_the_default_leaves_out_0() -> None:
+    """Forty items of each score: the letters lose .1 of rho with people, of which no item is in
+    doubt; with the default itself there is no difference.
+    """
+    found = two_judges(times=40)
+    dataset = found.conditions[0].dataset
+    assert yardsticks_of_forms(found, dataset) == [PEOPLE, "other", "judge"]
+    picture = table_of_forms(found, dataset).picture
+    assert picture is not None
+    cells = {
+        (line.group, line.name, point.label): (point.text, point.decided, round(point.tone, 2))
+        for line in picture.series
+        for point in line.points
+    }
+    rho, r = "Spearman's rho", "Pearson's r"
+    # A difference of -.1 is beyond .08, which has full colour: orange, as worse.
+    assert cells == {
+        ("judge", "default", rho): ("1.00", False, 0.0),
+        ("judge", "default", r): ("1.00", False, 0.0),
+        ("judge", "ids = letters", rho): ("0.90", True, 1.0),
+        ("judge", "ids = letters", r): ("0.90", True, 1.0),
+        ("other", "default", rho): ("0.90", False, 0.0),
+        ("other", "default", r): ("0.90", False, 0.0),
+    }
+    assert "2 of 2 differences from the default form leave out 0" in picture.alt
+    titles = [panel.title for panel in agreement_by_form(found, dataset, "other").picture.panels]
+    assert titles == [rho, r, "rho, form − default", "r, form − default"]
+    for shown in (agreement_by_form(found, dataset), table_of_forms(found, dataset, "other")):
+        assert draw(shown.picture, LIGHT).data
+
+
+@pytest.mark.papers(67)
+@pytest.mark.parametrize(
+    ("rater", "name"),
+    [
+        ("gpt4_score 1", "GPT-4"),
+        ("gpt-4.1", "GPT-4.1"),
+        ("GPT-4o rating", "GPT-4o"),
+        ("claude_score", "Claude"),
+        ("human_1", ""),
+        ("Gemma", ""),
+        ("gpt4 as checked by Ann", ""),
+    ],
+)
+def test_scores_that_a_model_gave_are_not_called_peoples(rater: str, name: str) -> None:
+    assert model_of_rater(rater) == name
+    found = two_judges(rater=rater)
+    assert whom(found) == (f"{name}'s scores" if name else "people")
+    shown = agreement_by_form(found, found.conditions[0].dataset)
+    assert whom(found) in shown.title
+
+
+def with_references(times: int = 1) -> Findings:
+    """Without a reference: as people, 1 to 5. In descending order: the reverse. With a reference of
+    score 2: always 3 but for the last of five.
+    """
+    ratings = [{"a": float(score)} for score in IN_ORDER * times]
+    asked = {0: IN_ORDER, 1: IN_ORDER[::-1], 2: [3, 3, 3, 3, 5]}
+    table = in_forms(
+        {level: scored(scores, times, ratings=ratings) for level, scores in asked.items()},
+        "reference",
+    )
+    plain, descending, two = (replace(about, strategy="fixed") for about in table.conditions)
+    descending = replace(descending, strategy="descending", variant=plain.variant)
+    return findings(replace(table, conditions=(plain, descending, two)))
+
+
+@pytest.mark.papers(68)
+def test_no_reference_is_called_none_and_is_the_default_form_alone() -> None:
+    """rho of the default is 1; of descending, which has no reference either, it is -1."""
+    found = with_references(times=4)
+    picture = level_curves(found, "spearman", "reference", found.conditions[0].dataset)
+    assert picture is not None
+    assert picture.levels == ("none", "2")
+    (line,) = picture.series
+    assert line.points[0].value == pytest.approx(1.0)
+    assert "without a reference answer" in line.points[0].hover[0]
+    assert "with a reference of score 2" in line.points[1].hover[0]
+    assert draw(picture, LIGHT).data
+
+
+@pytest.mark.papers(68, 69)
+def test_a_reference_pulls_scores_in_words_where_the_intervals_leave_no_doubt() -> None:
+    found = with_references(times=40)
+    dataset = found.conditions[0].dataset
+    (said,) = reference_words(found, dataset)
+    assert said == ("A reference of score 2 pulls judge's scores to 3: 80% of calls instead of 20%")
+    assert said in scores_of_forms(found, dataset).note
+    # Of five items 4 of 5 and 1 of 5 have intervals that overlap: nothing is said.
+    assert reference_words(with_references(), dataset) == []
