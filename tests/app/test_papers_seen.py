@@ -164,7 +164,8 @@ def test_a_run_of_several_ways_to_ask_opens_on_their_comparison(lab: Lab, tmp_pa
 
 def test_all_judges_is_a_choice_that_opens_their_tab(lab: Lab, tmp_path: Path) -> None:
     run = kept(several_scores(tmp_path))
-    app = healthy(lab("results", run=run, judge="All 3 judges"))
+    app = healthy(lab("results", run=run))
+    app.button_group(key="results-judge").set_value("All 3 judges").run()
     assert "The order of the options matters" in texts(app)
 
 
