@@ -72,4 +72,4 @@ def _table(several: Several, outcome: str) -> pd.DataFrame | None:
     return pd.DataFrame(lines).sort_values("AIC", ignore_index=True)
 
 
-VIEW = View("Factors", has, draw)
+VIEW = View("factors", "Factors", has, draw)

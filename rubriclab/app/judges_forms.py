@@ -14,4 +14,4 @@ def draw(several: Several) -> None:
     show(several, agreement_by_form(several.findings, several.dataset), "forms")
 
 
-VIEW = View("Forms", has, draw)
+VIEW = View("forms", "Forms", has, draw)

@@ -31,4 +31,4 @@ def draw(several: Several) -> None:
             show(several, Shown(title, picture, note), f"reference-{measure}")
 
 
-VIEW = View("References", has, draw)
+VIEW = View("references", "References", has, draw)

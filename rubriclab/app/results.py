@@ -121,7 +121,7 @@ def several_of(chosen: Chosen) -> Several:
     """Return every judge and data set of the run, for the views that compare them."""
     dataset = chosen.findings.conditions[chosen.condition].dataset
     papers = tuple(state.kept(chosen.info.id).papers)
-    return Several(chosen.findings, dataset, "results", papers)
+    return Several(chosen.findings, dataset, papers=papers)
 
 
 def nothing(title: str = "Results") -> None:

@@ -229,8 +229,10 @@ def _headline(content: str, run_id: str) -> str:
         if not len(known):
             return NO_ESTIMATE
         return f"Same winner in every order: {number((known == 0).mean(), '.0%')}"
+    if not arm.condition.joint:  # a bare score lists nothing
+        return NO_ESTIMATE
     table = cells(from_arms([arm]))
-    if arm.condition.joint and table.items:
+    if table.items:
         means = table.lean.mean(axis=0)
         return f"By position {number(means.min(), '+.2f')} to {number(means.max(), '+.2f')} points"
     return NO_ESTIMATE

@@ -5,10 +5,10 @@ at 95%, and is not corrected for how many judges there are: the sentences say so
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.model.text import count, shorten
+from rubriclab.model.text import abridge, count
 from rubriclab.words.answer import BADGES
 from rubriclab.words.phrases import NBSP, number
 from rubriclab.words.subject import (
@@ -96,14 +96,41 @@ def named(subject: Subject) -> str:
 
 
 def short(name: str, most: int = MOST_NAME) -> str:
-    """Return a name from outside as a picture or sentence of several judges shows it."""
-    return shorten(name, most)
+    """Return a name from outside as a picture or sentence of several judges shows it.
+
+    A long one keeps its end too: judges of two runs differ there.
+    """
+    return abridge(name, most)
+
+
+def distinct_names(names: Sequence[str], most: int = MOST_NAME) -> dict[str, str]:
+    """Return names as ``short`` shows them, by name; equal ones get a number."""
+    shown: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        first = own = short(name, most)
+        number_of = 1
+        while own in shown.values():
+            number_of += 1
+            own = f"{first} {number_of}"
+        shown[name] = own
+    return shown
 
 
 def simulated_note(findings: Findings) -> str:
     """Return a sentence, after a space, that names the simulated judges; empty where none is."""
     names = dict.fromkeys(about.judge for about in findings.conditions if about.simulated)
     return f" Simulated: {listed([short(name) for name in names])}." if names else ""
+
+
+def left_out(names: Mapping[str, Sequence[str]]) -> str:
+    """Return a sentence, after a space, that names what a picture leaves out; empty for nothing.
+
+    ``names``: by the reason why they are not drawn.
+    """
+    parts = [
+        f"{listed([short(name) for name in left])} ({why})" for why, left in names.items() if left
+    ]
+    return f" Not drawn: {'; '.join(parts)}." if parts else ""
 
 
 def whom(findings: Findings) -> str:
