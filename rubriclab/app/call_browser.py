@@ -6,7 +6,7 @@ are the ones that were sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 
 FILTERS = ("score", "position", "criterion", "status", "find", "call")
 """What a click on a cell sets in the tab Judgments; also the names in the address."""
+PARTS = {
+    "judge": "judge",
+    "dataset": "dataset",
+    "score": "score",
+    "position": "position",
+    "criterion": "target",
+}
+"""What a click on a cell says of its calls: the name in the address, and that in ``Row.of``."""
 ANY = "any"
 UNPARSED = "No score could be parsed from this reply"
 STATUSES = ("ok", "failed", "unparsed", "refused", "truncated", "error")
@@ -316,26 +324,41 @@ def show_card(card: Card, below: Callable[[], None] | None = None) -> None:
 
 
 def open_calls(key: str) -> None:
-    """Open the tab Judgments, filtered to what the clicked cell is about.
+    """Open the tab Judgments, filtered to what the clicked cell is about. This is a callback."""
+    if place := clicked_calls(key):
+        open_here(place)
 
-    A cell of several judges also says whose it is, and of which data set. This is a callback, so
-    the filters are not drawn yet: both their state and the address must say what they start with.
+
+def clicked_calls(key: str) -> dict[str, str]:
+    """Return where the calls of the clicked cell are, as parts of an address; empty for no cell.
+
+    A cell of several judges also says whose it is, and of which data set.
     """
     points = st.session_state[key].selection.points
     if not points:
-        return
+        return {}
     of = points[0].get("customdata") or {}
     if isinstance(of, list):
         of = of[0]
+    place = {"tab": "Judgments"}
+    for name, part in PARTS.items():
+        if part in of:
+            value = of[part]
+            place[name] = f"{value:g}" if isinstance(value, int | float) else str(value)
+    return place
+
+
+def open_here(place: Mapping[str, str]) -> None:
+    """Open a place of this page: a judge, a tab, and filters of its judgments.
+
+    This is a callback, so the filters are not drawn yet: both their state and the address must say
+    what they start with.
+    """
     for name in FILTERS:
         st.session_state.pop(name, None)
         st.query_params.pop(name, None)
-    for name in ("judge", "dataset"):
-        if name in of:
-            st.query_params[name] = str(of[name])
-    for name, part in (("score", "score"), ("position", "position"), ("criterion", "target")):
-        if part not in of:
-            continue
-        value = f"{of[part]:g}" if isinstance(of[part], int | float) else str(of[part])
-        st.session_state[name] = st.query_params[name] = value
-    st.session_state["tab"] = "Judgments"
+    for name, value in place.items():
+        if name not in ("judge", "dataset"):  # these are read from the address alone
+            st.session_state[name] = value
+        if name != "tab":  # its tabs are drawn, so that the address follows their state
+            st.query_params[name] = value

@@ -180,9 +180,12 @@ def conversation(messages: Iterable[Mapping[str, str]], most: int | None = None)
         verbatim(message["content"], height=LONG_MESSAGE if is_long else None)
 
 
-def tabs(parts: Mapping[str, Callable[[], None]]) -> None:
-    """Draw tabs by title. The open tab is kept in the address, and only that tab is drawn."""
-    drawn = st.tabs(list(parts), key="tab", on_change="rerun", bind="query-params")
+def tabs(parts: Mapping[str, Callable[[], None]], first: str | None = None) -> None:
+    """Draw tabs by title. The open tab is kept in the address, and only that tab is drawn.
+
+    ``first``: the tab that is open where the address names none. Default: the leftmost.
+    """
+    drawn = st.tabs(list(parts), default=first, key="tab", on_change="rerun", bind="query-params")
     for tab, draw in zip(drawn, parts.values(), strict=True):
         if tab.open:
             with tab:

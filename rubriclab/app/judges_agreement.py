@@ -37,4 +37,4 @@ def draw(several: Several) -> None:
         show(several, shown, "agreement-scores")
 
 
-VIEW = View("Agreement", has, draw)
+VIEW = View("agreement", "Agreement", has, draw)

@@ -44,4 +44,4 @@ def draw(several: Several) -> None:
             show(several, shown, f"axes-{name}-{subject.condition}")
 
 
-VIEW = View("Both axes", has, draw)
+VIEW = View("both-axes", "Both axes", has, draw)

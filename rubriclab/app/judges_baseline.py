@@ -21,7 +21,8 @@ def draw(several: Several) -> None:
     fairness = what == SHOWN[1]
     shown = against_baseline(several.findings, several.dataset, fairness=fairness)
     show(several, shown, f"baseline-{fairness}")
-    st.caption("Choose another baseline judge under Options.")
+    if several.in_results:
+        st.caption("Choose another baseline judge under Options.")
 
 
-VIEW = View("Baseline", has, draw)
+VIEW = View("baseline", "Baseline", has, draw)

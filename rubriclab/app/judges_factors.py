@@ -91,4 +91,4 @@ def _table(table: FactorTable, outcome: str, key: str) -> None:
         download("LaTeX", latex, file_name(title, ".tex"), key=f"{key}-tex")
 
 
-VIEW = View("Factors", has, draw)
+VIEW = View("factors", "Factors", has, draw)

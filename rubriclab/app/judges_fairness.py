@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app.frame import safe
-from rubriclab.app.judges_view import Several, View, open_item, show
+from rubriclab.app.judges_view import Several, View, open_line, show
 from rubriclab.figures.choice_pictures import (
     codes_of_judges,
     disagreement_steps,
@@ -49,17 +49,17 @@ def _hardest(several: Several) -> None:
             if column in texts and row.of["item"] in texts.index:
                 entry[name] = str(texts.loc[row.of["item"], column])[:300]
         lines.append(entry)
-    table = pd.DataFrame(lines)
     key = f"{several.key}-hardest"
+    places = [{"tab": "Judgments", "find": str(row.of["item"])} for row in rows]
     st.dataframe(
-        table,
+        pd.DataFrame(lines),
         key=key,
         hide_index=True,
         width="stretch",
-        on_select=lambda: open_item(key, [str(row.of["item"]) for row in rows]),
+        on_select=lambda: open_line(several, key, places),
         selection_mode="single-row",
     )
     st.caption(safe("The box before a line opens its calls in Judgments."))
 
 
-VIEW = View("Fairness", has, draw)
+VIEW = View("fairness", "Fairness", has, draw)

@@ -37,4 +37,4 @@ def draw(several: Several) -> None:
     show(several, table_of_forms(findings, dataset, yardstick), f"forms-table-{yardstick}")
 
 
-VIEW = View("Forms", has, draw)
+VIEW = View("forms", "Forms", has, draw)

@@ -35,4 +35,4 @@ def draw(several: Several) -> None:
     numbers(several, "**Win rate of each model** · ties and flips count as half", ("win_rate",))
 
 
-VIEW = View("Quality gap", has, draw)
+VIEW = View("quality-gap", "Quality gap", has, draw)

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app.frame import safe
-from rubriclab.app.judges_view import Several, View, open_judge, show
+from rubriclab.app.judges_view import Several, View, open_line, show
 from rubriclab.core.topic import Findings
 from rubriclab.figures.judge_pictures import balancing_helps, strength_by_dataset
 from rubriclab.words.answer import TITLES
@@ -83,7 +83,8 @@ def _table(several: Several, reorder: str, subjects: list[Subject]) -> None:
     table = pd.DataFrame(lines)
     strength = next((name for name in ("V", "PC", "Gap") if name in table), None)
     if strength is not None:
-        table = table.sort_values(strength, ascending=strength == "PC", ignore_index=True)
+        table = table.sort_values(strength, ascending=strength == "PC")
+    places = [{"judge": subjects[number].judge, "tab": "Bias"} for number in table.index]
     config: dict[str, Any] = {
         "Shares of positions": st.column_config.BarChartColumn(
             y_min=0.0, y_max=max((max(s.shares, default=0.0) for s in subjects), default=1.0)
@@ -100,7 +101,7 @@ def _table(several: Several, reorder: str, subjects: list[Subject]) -> None:
         hide_index=True,
         width="stretch",
         column_config=config,
-        on_select=lambda: open_judge(key, table),
+        on_select=lambda: open_line(several, key, places),
         selection_mode="single-row",
     )
     note = "Click a heading to sort, and the box before a line to open that judge."
@@ -139,4 +140,4 @@ def _numbers(findings: Findings, subject: Subject) -> dict[str, float]:
     return numbers
 
 
-VIEW = View("Overview", has, draw)
+VIEW = View("overview", "Overview", has, draw)

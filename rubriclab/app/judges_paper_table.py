@@ -74,7 +74,7 @@ def draw(several: Several) -> None:
         table = choose(several.findings, several.papers, f"{several.key}-paper")
         if table is None:
             return
-        link = _address if several.key == "results" else None
+        link = _address if several.in_results else None
         show(table, several.findings, f"{several.key}-paper", link)
         with st.container(horizontal=True):
             key = f"{several.key}-paper"
@@ -378,4 +378,4 @@ def _plain(text: str, most: int = MOST_NAME) -> str:
     return escape(printable(shorten(text, most)))
 
 
-VIEW = View("Judges × data sets", has, draw)
+VIEW = View("table", "Judges × data sets", has, draw)

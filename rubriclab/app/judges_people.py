@@ -25,4 +25,4 @@ def draw(several: Several) -> None:
     numbers(several, "**What is the judge's best of N worth to people?**", PICKS)
 
 
-VIEW = View("With people", has, draw)
+VIEW = View("people", "With people", has, draw)

@@ -40,4 +40,4 @@ def draw(several: Several) -> None:
         show(several, criteria_of_judges(several.findings, several.dataset), "criteria")
 
 
-VIEW = View("Positions", has, draw)
+VIEW = View("positions", "Positions", has, draw)

@@ -55,4 +55,4 @@ def draw(several: Several) -> None:
     )
 
 
-VIEW = View("References", has, draw)
+VIEW = View("references", "References", has, draw)

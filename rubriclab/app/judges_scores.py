@@ -14,4 +14,4 @@ def draw(several: Several) -> None:
     show(several, scores_of_forms(several.findings, several.dataset), "scores")
 
 
-VIEW = View("Scores", has, draw)
+VIEW = View("scores", "Scores", has, draw)

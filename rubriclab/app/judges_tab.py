@@ -54,20 +54,28 @@ def is_shown(several: Several) -> bool:
 
 
 def draw(several: Several) -> None:
-    """Draw the pills and the chosen view. The choice is kept in the address."""
-    views = {view.name: view for view in views_of(several)}
+    """Draw the pills and the chosen view. The address keeps the view's slug."""
+    views = {view.slug: view for view in views_of(several)}
     if not views:
         return
-    names = list(views)
+    slugs = list(views)
     key = f"{several.key}-view"
-    wanted = st.query_params.get("view", "")
-    if st.session_state.get(key) not in names:
-        st.session_state[key] = wanted if wanted in names else names[0]
+    if st.session_state.get(key) not in slugs:
+        wanted = st.query_params.get("view", "")
+        # Links that were made before slugs have the pill's own words.
+        by_name = {view.name: slug for slug, view in views.items()}
+        st.session_state[key] = by_name.get(wanted, wanted if wanted in slugs else slugs[0])
 
     def choose() -> None:
         st.query_params["view"] = st.session_state[key]
 
     chosen = st.segmented_control(
-        "View", names, key=key, required=True, on_change=choose, label_visibility="collapsed"
+        "View",
+        slugs,
+        format_func=lambda slug: views[slug].name,
+        key=key,
+        required=True,
+        on_change=choose,
+        label_visibility="collapsed",
     )
     views[str(chosen)].draw(several)

@@ -35,4 +35,4 @@ def draw(several: Several) -> None:
     show(several, shown, f"tasks-{fairness}-{sort}")
 
 
-VIEW = View("By task", has, draw)
+VIEW = View("by-task", "By task", has, draw)

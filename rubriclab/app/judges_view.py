@@ -4,20 +4,20 @@ A view is a module of its own. It decides whether the findings have what it draw
 without data is never shown.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 from rubriclab.app.answer_tabs import number_table
-from rubriclab.app.call_browser import FILTERS, open_calls
+from rubriclab.app.call_browser import clicked_calls, open_here
 from rubriclab.app.chart_view import chart
 from rubriclab.app.frame import safe
 from rubriclab.core.topic import Findings
 from rubriclab.figures.pictures import Shown
 from rubriclab.model.study import PaperPart
+
+IN_RESULTS = "results"
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,15 @@ class Several:
 
     findings: of one run, or of conditions that Compare joined. dataset: the data set that the
     header chose. key: the beginning of the keys of widgets, so that two pages do not share them.
-    papers: what papers printed of the run's design.
+    papers: what papers printed of the run's design. open: opens a place, given as parts of an
+    address (judge, data set, tab, filters); it is called by callbacks.
     """
 
     findings: Findings
     dataset: str
-    key: str
+    key: str = IN_RESULTS
     papers: tuple[PaperPart, ...] = ()
+    open: Callable[[Mapping[str, str]], None] = open_here
 
     @property
     def judges(self) -> list[str]:
@@ -44,16 +46,22 @@ class Several:
         """The names of the data sets, in the order of the run."""
         return list(dict.fromkeys(asked.dataset for asked in self.findings.conditions))
 
+    @property
+    def in_results(self) -> bool:
+        """Return whether the page has the options, and the addresses, of one run."""
+        return self.key == IN_RESULTS
+
 
 @dataclass(frozen=True)
 class View:
     """One pill of the tab Judges.
 
-    name: what the pill says. has: whether the findings have what the view draws; it is called on
-    every drawing of the page, so it looks at rows and conditions and computes nothing. draw: draws
-    the view.
+    slug: what the address says, which stays the same when the pill is renamed. name: what the pill
+    says. has: whether the findings have what the view draws; it is called on every drawing of the
+    page, so it looks at rows and conditions and computes nothing. draw: draws the view.
     """
 
+    slug: str
     name: str
     has: Callable[[Several], bool]
     draw: Callable[[Several], None]
@@ -67,9 +75,14 @@ def show(several: Several, shown: Shown, name: str) -> None:
     if shown.picture is None:
         return
     key = f"{several.key}-{name}"
+
+    def open_calls() -> None:
+        if place := clicked_calls(key):
+            several.open(place)
+
     st.markdown(shown.title)
     with st.container(key=f"wide-{key}"):
-        chart(shown.picture, key=key, on_select=partial(open_calls, key))
+        chart(shown.picture, key=key, on_select=open_calls)
     if shown.note:
         st.caption(safe(shown.note, 2_000))
 
@@ -90,29 +103,12 @@ def numbers(several: Several, title: str, measures: Sequence[str]) -> None:
         number_table(several.findings, rows)
 
 
-def open_judge(key: str, table: pd.DataFrame) -> None:
-    """Open the tab Bias of the judge whose line of ``table`` was chosen.
+def open_line(several: Several, key: str, places: Sequence[Mapping[str, str]]) -> None:
+    """Open the place of the line that was chosen in the table of this key.
 
-    This is a callback: the header is not drawn yet, and reads the address when it is.
+    ``places``: of each line. This is a callback: the header is not drawn yet, and reads the
+    address when it is.
     """
     rows = st.session_state[key].selection.rows
-    if not rows:
-        return
-    name = str(table["Judge"].iloc[rows[0]])
-    st.query_params["judge"] = name.removesuffix(" (simulated)").removesuffix(" †")
-    st.session_state["tab"] = "Bias"
-
-
-def open_item(key: str, items: Sequence[str]) -> None:
-    """Open the tab Judgments with the calls of the item whose line was chosen.
-
-    This is a callback, as ``open_judge`` is.
-    """
-    rows = st.session_state[key].selection.rows
-    if not rows:
-        return
-    for name in FILTERS:
-        st.session_state.pop(name, None)
-        st.query_params.pop(name, None)
-    st.session_state["find"] = st.query_params["find"] = items[rows[0]]
-    st.session_state["tab"] = "Judgments"
+    if rows:
+        several.open(places[rows[0]])

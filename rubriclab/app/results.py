@@ -113,18 +113,15 @@ def page() -> None:
     arm = findings.judgments.arms[chosen.condition]
     parts["Judgments"] = lambda: call_browser.tab(state.kept(info.id), arm)
     ways = {asked.reorder for asked in findings.conditions}
-    unasked = "tab" not in st.session_state and "tab" not in st.query_params
-    if unasked and "Judges" in parts and len(ways) > 1:
-        # What several ways to ask have in common is their comparison, not the first one's answer.
-        st.session_state["tab"] = "Judges"
-    tabs(parts)
+    # What several ways to ask have in common is their comparison, not the first one's answer.
+    tabs(parts, "Judges" if len(ways) > 1 and "Judges" in parts else "Bias")
 
 
 def several_of(chosen: Chosen) -> Several:
     """Return every judge and data set of the run, for the views that compare them."""
     dataset = chosen.findings.conditions[chosen.condition].dataset
     papers = tuple(state.kept(chosen.info.id).papers)
-    return Several(chosen.findings, dataset, "results", papers)
+    return Several(chosen.findings, dataset, papers=papers)
 
 
 def nothing(title: str = "Results") -> None:
@@ -233,7 +230,7 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
 
 
 def _judge(judges: Sequence[str]) -> str:
-    """Ask for a judge. The first choice is all of them, which opens the tab Judges.
+    """Ask for a judge. The last choice is all of them, which opens the tab Judges.
 
     That tab is about every judge whoever is chosen, so the answer above it stays that of one.
     """
@@ -241,11 +238,14 @@ def _judge(judges: Sequence[str]) -> str:
     if len(judges) < 2:
         return judges[0]
     every = f"All {len(judges)} judges"
-    chosen = choice("Judge", [*judges, every], "judge")
-    if chosen != every:
-        return chosen
-    st.session_state["tab"] = "Judges"
-    return judges[0]
+
+    def open_their_tab(chosen: str) -> None:
+        # Only at the choice: set on every drawing, it would keep all other tabs closed.
+        if chosen == every:
+            st.session_state["tab"] = "Judges"
+
+    chosen = choice("Judge", [*judges, every], "judge", open_their_tab)
+    return judges[0] if chosen == every else chosen
 
 
 def _ways_to_human_scores(info: RunInfo) -> None:
@@ -270,8 +270,13 @@ def _strategy_codes(findings: Findings, subject: Subject) -> dict[str, int]:
     }
 
 
-def choice(label: str, options: list[str], name: str) -> str:
-    """Ask for one of a few names, kept in the address; draw nothing if there is only one."""
+def choice(
+    label: str, options: list[str], name: str, then: Callable[[str], None] | None = None
+) -> str:
+    """Ask for one of a few names, kept in the address; draw nothing if there is only one.
+
+    ``then``: called with the name that was chosen, before the page is drawn again.
+    """
     wanted, options = st.query_params.get(name, ""), list(dict.fromkeys(options))
     if len(options) < 2:
         return options[0]
@@ -280,6 +285,8 @@ def choice(label: str, options: list[str], name: str) -> str:
 
     def choose() -> None:
         st.query_params[name] = st.session_state[key]
+        if then is not None:
+            then(str(st.session_state[key]))
 
     arguments: dict[str, Any] = {"key": key, "on_change": choose}
     if len(options) <= 4 and sum(map(len, options)) <= 60:

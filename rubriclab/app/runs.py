@@ -229,7 +229,9 @@ def _compare_button(infos: list[RunInfo]) -> None:
         help="Select two or more runs.",
     )
     if pressed:
-        go("compare", **{"with": [f"{run_id}:0" for run_id in ticked]})
+        # Two are compared condition with condition, more as a whole.
+        part = "0" if len(ticked) == 2 else "all"
+        go("compare", **{"with": [f"{run_id}:{part}" for run_id in ticked]})
 
 
 def _matches(info: RunInfo, wanted: str) -> bool:

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from rubriclab.core.topic import Findings
 from rubriclab.figures.marks import DARK, LIGHT, Palette, Picture, Point, Series, ink
 from rubriclab.figures.pictures import picture_of
-from rubriclab.model.text import LabError, printable, shorten
+from rubriclab.model.text import LabError, abridge, printable, shorten
 from rubriclab.words.phrases import number
 
 __all__ = ["DARK", "KINDS", "LIGHT", "chart_of", "draw", "escape"]
@@ -569,7 +569,7 @@ def _reach(panels: Sequence[Picture]) -> tuple[float, float]:
 def _panel_title(panel: Picture, palette: Palette, k: int) -> dict[str, Any]:
     """Return a panel's title, with its subtitle smaller below it, as an annotation."""
     number_of = "" if k == 0 else str(k + 1)
-    text = f"<b>{escape(panel.title, 34)}</b>"
+    text = f"<b>{escape(abridge(panel.title, 34))}</b>"
     if panel.subtitle:
         small = (
             f'<span style="color:{palette.muted};font-size:12px">{escape(panel.subtitle)}</span>'
@@ -849,7 +849,7 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
     )
     return figure.update_yaxes(
         tickvals=rows,
-        ticktext=[escape(name, 26) for name in names],
+        ticktext=[escape(abridge(name, 26)) for name in names],
         range=[lines - 0.4, -0.6],
         showgrid=False,
     )
@@ -967,7 +967,7 @@ def strips(picture: Picture, palette: Palette) -> go.Figure:
         )
         figure.update_yaxes(
             tickvals=list(range(len(levels))),
-            ticktext=[escape(level, 26) for level in levels] if k == 0 else [""] * len(levels),
+            ticktext=[escape(abridge(level, 26)) if k == 0 else "" for level in levels],
             range=[len(levels) - 0.4, -0.6],
             showgrid=False,
             **where,

@@ -18,7 +18,7 @@ from rubriclab.measures.judges import family_of
 from rubriclab.measures.pairs import TERMS
 from rubriclab.model.text import count
 from rubriclab.words.phrases import ci, inside, number, p_value
-from rubriclab.words.several import short, simulated_note, whole_row
+from rubriclab.words.several import distinct_names, short, simulated_note, whole_row
 from rubriclab.words.subject import CHOICES
 
 FIRST, LAST = "◀", "▶"
@@ -294,6 +294,7 @@ def agreement_matrix(
     judges = sorted({judge for pair in upper for judge in pair}, key=_by_family(findings))
     if len(judges) < 2:
         return Shown(title, None, "")
+    labels = distinct_names(judges, 24)
     values = [row.value for rows in (upper, lower) for row in rows.values()]
     least, most = min(values), max(values)
     series = []
@@ -310,7 +311,7 @@ def agreement_matrix(
                 f"{name}: {number(row.value, row.about.form)}, {inside(row)}",
                 count(row.counts["n"], "call"),
             )
-            point = mark(row, short(other, 24), *hover)
+            point = mark(row, labels[other], *hover)
             tone = -(row.value - least) / ((most - least) or 1.0)
             of = {"judge": judge, "dataset": dataset, "against": other}
             points.append(replace(point, text=text, tone=tone, of=of))
@@ -325,7 +326,7 @@ def agreement_matrix(
         f"{short(apart[1])} ({number(lowest.value, lowest.about.form)})."
     )
     note = f"Above the diagonal: {names[0]}. Below: {names[1]}. {said} Bluer: more similar."
-    levels = tuple(short(judge, 24) for judge in judges)
+    levels = tuple(labels.values())
     picture = Picture("matrix", tuple(series), f"Matrix of judge by judge. {said}", levels=levels)
     return Shown(title, picture, note + simulated_note(findings))
 

@@ -15,6 +15,7 @@ from rubriclab.model.text import count
 from rubriclab.words.phrases import ci, inside, number, value_text
 from rubriclab.words.several import (
     badge,
+    left_out,
     named,
     one_a_judge,
     positions_text,
@@ -36,7 +37,8 @@ def positions_by_dataset(findings: Findings, *, panel: str = "judge") -> Shown:
 
     Xu et al. v1, Figure 5, and v2, Figure 4.
     """
-    subjects = [subject for subject in one_a_judge(findings, "options") if subject.calls]
+    asked = one_a_judge(findings, "options")
+    subjects = [subject for subject in asked if subject.calls]
     by_panel: dict[str, list[Subject]] = {}
     for subject in subjects:
         about = findings.conditions[subject.condition]
@@ -85,15 +87,39 @@ def positions_by_dataset(findings: Findings, *, panel: str = "judge") -> Shown:
         f"Share of each position, {count(len(panels), 'panel')}. Even is {even}. Furthest from "
         f"even: {named(most)}, {positions_text(most)}. Closest: {named(least)}."
     )
-    left = len(kept) - len(panels)
     note = (
         f"Shares of calls, {ci()}. Without bias every position has {even} (dotted). Green: closer "
         "to even than the smallest share that matters. Filled: the interval leaves out even."
     )
-    if left:
-        note += f" {count(left, 'judge')} not drawn: those who lean least to position 1."
+    too_many = f"only {MOST_PANELS} panels fit"
+    if panel == "judge":
+        too_many += ", and these lean least to position 1"
+    beyond = [own[MOST_LINES:] for own in (by_panel[name] for name in kept[:MOST_PANELS])]
+    lines_of = (findings.conditions[subject.condition] for own in beyond for subject in own)
+    names = {
+        "no call lists score options": _not_among(findings, asked),
+        "no reply could be parsed": _lost(asked, subjects),
+        too_many: kept[MOST_PANELS:],
+        f"only {MOST_LINES} lines fit in a panel": list(
+            dict.fromkeys(getattr(about, line) for about in lines_of)
+        ),
+    }
+    note += left_out(names)
     picture = Picture("multiples", (), alt, panels=tuple(panels))
     return Shown(title, picture, note + simulated_note(findings))
+
+
+def _not_among(findings: Findings, subjects: Sequence[Subject]) -> list[str]:
+    """Return the judges of a run that none of these subjects is about."""
+    known = {subject.judge for subject in subjects}
+    judges = dict.fromkeys(about.judge for about in findings.conditions)
+    return [judge for judge in judges if judge not in known]
+
+
+def _lost(asked: Sequence[Subject], drawn: Sequence[Subject]) -> list[str]:
+    """Return the judges that were asked and of which nothing is drawn."""
+    known = {subject.judge for subject in drawn}
+    return list(dict.fromkeys(subject.judge for subject in asked if subject.judge not in known))
 
 
 def _lean_of_first(subject: Subject) -> float:
@@ -156,8 +182,16 @@ def criteria_of_judges(findings: Findings, dataset: str) -> Shown:
         "Points from the criterion's own mean. All judges on one scale of colours: orange higher, "
         "blue lower. Bold: the simultaneous interval of all cells of a judge leaves out 0."
     )
-    if len(drawn) > len(panels):
-        note += f" {count(len(drawn) - len(panels), 'judge')} not drawn: those moved least."
+    names = {
+        "no call about these answers lists criteria": _not_among(findings, subjects),
+        "no score could be parsed at every position": _lost(
+            subjects, [subject for subject, _ in drawn]
+        ),
+        f"only {MOST_PANELS} panels fit, and these are moved least": [
+            subject.judge for subject, _ in drawn[MOST_PANELS:]
+        ],
+    }
+    note += left_out(names)
     return Shown(title, Picture("multiples", (), alt, panels=tuple(panels)), note)
 
 

@@ -125,6 +125,15 @@ def shorten(text: str, most: int = 60) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
+def abridge(text: str, most: int = 60) -> str:
+    """Return ``text`` as ``shorten`` does, but with its end: names of two runs differ there."""
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    end = most // 3
+    return f"{line[: most - end - 1]}…{line[-end:]}"
+
+
 def count(number: int, noun: str, plural: str = "") -> str:
     """Return “1 item” or “2,000 items”."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -6,10 +6,10 @@ at 95%, and is not corrected for how many judges there are: the sentences say so
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.model.text import count, shorten
+from rubriclab.model.text import abridge, count
 from rubriclab.words.answer import BADGES
 from rubriclab.words.phrases import NBSP, number
 from rubriclab.words.subject import (
@@ -97,8 +97,24 @@ def named(subject: Subject) -> str:
 
 
 def short(name: str, most: int = MOST_NAME) -> str:
-    """Return a name from outside as a picture or sentence of several judges shows it."""
-    return shorten(name, most)
+    """Return a name from outside as a picture or sentence of several judges shows it.
+
+    A long one keeps its end too: judges of two runs differ there.
+    """
+    return abridge(name, most)
+
+
+def distinct_names(names: Sequence[str], most: int = MOST_NAME) -> dict[str, str]:
+    """Return names as ``short`` shows them, by name; equal ones get a number."""
+    shown: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        first = own = short(name, most)
+        number_of = 1
+        while own in shown.values():
+            number_of += 1
+            own = f"{first} {number_of}"
+        shown[name] = own
+    return shown
 
 
 def simulated_note(findings: Findings) -> str:
@@ -122,6 +138,17 @@ def model_of_rater(rater: str) -> str:
     family, version = found[1], found[2] or ""
     name = family.upper() if family == "gpt" else family.capitalize()
     return f"{name}-{version}" if version else name
+
+
+def left_out(names: Mapping[str, Sequence[str]]) -> str:
+    """Return a sentence, after a space, that names what a picture leaves out; empty for nothing.
+
+    ``names``: by the reason why they are not drawn.
+    """
+    parts = [
+        f"{listed([short(name) for name in left])} ({why})" for why, left in names.items() if left
+    ]
+    return f" Not drawn: {'; '.join(parts)}." if parts else ""
 
 
 def whom(findings: Findings) -> str:

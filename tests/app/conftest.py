@@ -32,6 +32,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     state._kept.clear()  # kept by run and revision, which another test's store may have too
     state._findings.clear()
     compare._pair.clear()
+    compare._union.clear()
     st.cache_data.clear()
 
     def visit(page: str = "home", **query: str) -> AppTest:

@@ -173,7 +173,8 @@ def test_the_list_of_runs_shows_a_number_of_a_run_that_begins_with_bare_scores(
 
 def test_all_judges_is_a_choice_that_opens_their_tab(lab: Lab, tmp_path: Path) -> None:
     run = kept(several_scores(tmp_path))
-    app = healthy(lab("results", run=run, judge="All 3 judges"))
+    app = healthy(lab("results", run=run))
+    app.button_group(key="results-judge").set_value("All 3 judges").run()
     assert "The order of the options matters" in texts(app)
 
 

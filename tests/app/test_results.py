@@ -302,6 +302,16 @@ def test_without_a_common_answer_and_before_the_end_only_sizes_are_shown(lab: La
         assert not badges(app)
 
 
+def test_a_run_of_bare_scores_has_no_number_in_the_list_of_runs(lab: Lab) -> None:
+    table = made.options_table({"j": made.by_quality}, items=9)
+    bare = tuple(
+        replace(about, reorder="bare", positions=0, strategy="bare") for about in table.conditions
+    )
+    run = kept(replace(table, conditions=bare))
+    assert state.headline(state.run_info(run)) == state.NO_ESTIMATE
+    healthy(lab("runs"))
+
+
 def test_runs_that_are_ticked_are_compared(lab: Lab) -> None:
     runs = [
         kept(made.options_table({"j": rule}, items=20, name=name)) for name, rule in RULES.items()

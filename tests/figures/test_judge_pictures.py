@@ -3,9 +3,11 @@
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from rubriclab.core.joined import Side, joined
 from rubriclab.core.topic import Findings
 from rubriclab.exports.table import picture_frame
 from rubriclab.figures import choice_pictures as choices
@@ -14,8 +16,9 @@ from rubriclab.figures.axis_pictures import ways_beside
 from rubriclab.figures.charts import draw
 from rubriclab.figures.marks import DARK, LIGHT, Picture, Point, Series
 from rubriclab.figures.pictures import Shown
-from rubriclab.words.several import headline, is_biased, line, one_a_judge
-from tests.figures.several import chosen, criteria, scored
+from rubriclab.words.several import distinct_names, headline, is_biased, line, one_a_judge
+from tests.figures.several import NAMES, chosen, criteria, scored
+from tests.tables import findings
 
 AGREE = ("judges_agree", "judges_agree_no_ties")
 OF_SCORES: dict[str, Callable[[Findings], Shown]] = {
@@ -132,6 +135,25 @@ def test_the_sentence_over_judges_counts_verdicts_and_says_that_each_is_alone() 
     assert "not corrected for the number of judges" in said
 
 
+def test_pictures_of_positions_name_the_judges_that_they_leave_out() -> None:
+    many = scores.positions_by_dataset(scored(15, 1, items=8))
+    assert many.picture is not None
+    drawn = {panel.title for panel in many.picture.panels}
+    left = [name for name in NAMES if name not in drawn]
+    assert len(left) == 3
+    said = re.search(r"Not drawn: (.*) \(only 12 panels fit, and these lean least", many.note)
+    assert said is not None
+    assert set(re.split(r", | and ", said[1])) == set(left)
+    lines = scores.positions_by_dataset(scored(15, 1, items=8), panel="dataset")
+    assert "(only 6 lines fit in a panel)" in lines.note
+    union = joined([Side("A", scored(2, 1), 0), Side("B", criteria(3), 2)]).findings
+    positions = scores.positions_by_dataset(union)
+    assert "Not drawn: o1-mini (no call lists score options)." in positions.note
+    cells = scores.criteria_of_judges(union, criteria(3).conditions[0].dataset)
+    assert "Not drawn: gpt-4 (no call about these answers lists criteria)." in cells.note
+    assert "Not drawn" not in scores.positions_by_dataset(scored(2, 1)).note
+
+
 @pytest.mark.papers(49, 54)
 def test_families_stand_together_with_the_best_first() -> None:
     found = chosen(6)
@@ -213,6 +235,21 @@ def test_agreement_is_above_and_below_the_diagonal() -> None:
     assert len(cells) == 6
     assert cells["gpt-4", "gpt-4o"] == rows[frozenset(("gpt-4", "gpt-4o"))].value
     assert "Most similar: gpt-4" in picture.alt
+
+
+def test_long_names_that_begin_alike_stay_apart() -> None:
+    names = [f"a-judge-with-a-very-long-name-{number}-of-one-family" for number in range(3)]
+    table = scored(3, items=8).judgments.table
+    judges = dict(zip(("gpt-4", "gpt-4o", "o1-mini"), names, strict=True))
+    conditions = tuple(replace(about, judge=judges[about.judge]) for about in table.conditions)
+    shown = OF_SCORES["agreement"](findings(replace(table, conditions=conditions)))
+    assert shown.picture is not None
+    checked(shown.picture)
+    assert len(set(shown.picture.levels)) == 3
+    assert distinct_names(["x" * 30, "x" * 31], 24) == {
+        "x" * 30: f"{'x' * 15}…{'x' * 8}",
+        "x" * 31: f"{'x' * 15}…{'x' * 8} 2",
+    }
 
 
 @pytest.mark.papers(24)
