@@ -57,6 +57,14 @@ CAUSES = (
         ),
     ),
     Cause(
+        "This vLLM does not know the reasoning parser {words}. Choose another one, or none.",
+        (r"Reasoning parser '([^']+)' not found",),
+    ),
+    Cause(
+        "There are no weights of {model} that vLLM can read. Download its files again, with *.safetensors.",
+        (r"Cannot find any model weights",),
+    ),
+    Cause(
         "The weights of {model} cannot be read: a file is cut off or damaged. Download it again.",
         (r"SafetensorError", r"Error while deserializing header"),
     ),
