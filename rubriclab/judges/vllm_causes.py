@@ -61,8 +61,12 @@ CAUSES = (
         (r"Reasoning parser '([^']+)' not found",),
     ),
     Cause(
-        "There are no weights of {model} that vLLM can read. Download its files again, with *.safetensors.",
+        "There are no weights of {model} that vLLM can read. Download its *.safetensors files.",
         (r"Cannot find any model weights",),
+    ),
+    Cause(
+        "{model} comes without a tokenizer that vLLM can read. Download its tokenizer files, too.",
+        (r"Couldn't instantiate the backend tokenizer",),
     ),
     Cause(
         "The weights of {model} cannot be read: a file is cut off or damaged. Download it again.",
