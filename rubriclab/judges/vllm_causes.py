@@ -57,6 +57,18 @@ CAUSES = (
         ),
     ),
     Cause(
+        "This vLLM does not know the reasoning parser {words}. Choose another one, or none.",
+        (r"Reasoning parser '([^']+)' not found",),
+    ),
+    Cause(
+        "There are no weights of {model} that vLLM can read. Download its *.safetensors files.",
+        (r"Cannot find any model weights",),
+    ),
+    Cause(
+        "{model} comes without a tokenizer that vLLM can read. Download its tokenizer files, too.",
+        (r"Couldn't instantiate the backend tokenizer",),
+    ),
+    Cause(
         "The weights of {model} cannot be read: a file is cut off or damaged. Download it again.",
         (r"SafetensorError", r"Error while deserializing header"),
     ),

@@ -43,6 +43,11 @@ LINES = {
     "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): "
     "{'EngineCore': -9}": "vLLM was killed",
     "the server has ended with code -9": "vLLM was killed",
+    "KeyError: \"Reasoning parser 'nonsense' not found. Available parsers: hf\"": (
+        "does not know the reasoning parser nonsense."
+    ),
+    "ValueError: Couldn't instantiate the backend tokenizer from one of:": "without a tokenizer",
+    "RuntimeError: Cannot find any model weights with `/srv/x`": "no weights of “some/model”",
     "KeyError: something new": "vLLM ended before it was ready: KeyError: something new",
 }
 
