@@ -78,8 +78,9 @@ def _table(table: FactorTable, outcome: str, key: str) -> None:
             for line in table.lines
         ]
     )
-    forms = {"DF": "{:.0f}"} | dict.fromkeys(frame.columns[2:], "{:,.2f}")
-    shown = frame.style.format(forms, na_rep="")
+    decimals = frame.columns[2:]
+    shown = frame.style.format("{:.0f}", subset=["DF"], na_rep="")
+    shown = shown.format("{:,.2f}", subset=decimals, na_rep="")
     st.dataframe(shown, hide_index=True, width="stretch", key=key, placeholder="")
     if table.dropped:
         st.caption(f"Dropped on the way: {', '.join(table.dropped)}.")
