@@ -405,16 +405,26 @@ def curves(picture: Picture, palette: Palette) -> go.Figure:
     coordinates = picture.coordinates
     for k, curve in enumerate(picture.series):
         colour = palette.lines[k % len(palette.lines)]
-        figure.add_scatter(
-            x=[coordinates[point.label] for point in curve.points],
-            y=[point.value for point in curve.points],
-            mode="lines+markers",
-            name=escape(curve.name, 30),
-            marker={"size": 8, "color": colour},
-            **_about(curve.points),
-            line={"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]},
-            error_y=_whiskers(curve.points, palette, color=colour),
-        )
+        for apart in (False, True):
+            points = [point for point in curve.points if (point.label == picture.apart) == apart]
+            if not points:
+                continue
+            figure.add_scatter(
+                x=[coordinates[point.label] for point in points],
+                y=[point.value for point in points],
+                mode="markers" if apart else "lines+markers",
+                name=escape(curve.name, 30),
+                legendgroup=curve.name,
+                showlegend=several and points[-1] is curve.points[-1],
+                marker={
+                    "size": 8,
+                    "color": palette.ground if apart else colour,
+                    "line": {"color": colour, "width": 1.6},
+                },
+                **_about(points),
+                line={"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]},
+                error_y=_whiskers(points, palette, color=colour),
+            )
     _rules(figure, picture, palette, line=picture.target)
     low, high = min(coordinates.values()), max(coordinates.values())
     pad = 0.08 * ((high - low) or 1.0)
