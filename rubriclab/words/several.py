@@ -135,11 +135,7 @@ def left_out(names: Mapping[str, Sequence[str]]) -> str:
 
 def whom(findings: Findings) -> str:
     """Return whose scores the judges are compared with: people's, or what an author aimed at."""
-    rated = [
-        code
-        for code, arm in enumerate(findings.judgments.arms)
-        if arm.run.items["ratings"].iloc[arm.item_code].map(bool).any()
-    ]
+    rated = [code for code, raters in enumerate(findings.judgments.raters) if raters]
     if rated and all(intended_levels(findings, code) for code in rated):
         return "the intended levels"
     return "people"
