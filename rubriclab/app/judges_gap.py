@@ -2,12 +2,8 @@
 
 from typing import Literal
 
-import streamlit as st
-
-from rubriclab.app.judges_view import Several, View, numbers, show
+from rubriclab.app.judges_view import Several, View, asks_for_preference, numbers, show
 from rubriclab.figures.choice_pictures import quality_gap
-
-SHOWN = ("Consistency", "Preference for a position")
 
 
 def has(several: Several) -> bool:
@@ -17,10 +13,7 @@ def has(several: Several) -> bool:
 
 def draw(several: Several) -> None:
     """Draw a panel for each judge."""
-    what = st.segmented_control(
-        "Show", SHOWN, default=SHOWN[0], required=True, key=f"{several.key}-gap-show"
-    )
-    outcome: Literal["PC", "PF"] = "PC" if what == SHOWN[0] else "PF"
+    outcome: Literal["PC", "PF"] = "PF" if asks_for_preference(several, "gap") else "PC"
     shown = quality_gap(several.findings, several.dataset, outcome)
     show(several, shown, f"gap-{outcome}")
     numbers(several, "**Win rate of each model** · ties and flips count as half", ("win_rate",))

@@ -6,12 +6,12 @@ which figure of the paper it takes the place of.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.figures.judge_pictures import MOST_PANELS
+from rubriclab.figures.judge_pictures import MOST_PANELS, plane_of
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown, mark
 from rubriclab.measures.judges import family_of
@@ -225,18 +225,10 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
     elif falls == "not":
         note += "No line is drawn: over these judges it does not surely fall "
         note += f"(slope {number(rows['slope'].value, '+.2f')}, {inside(rows['slope'])})."
-    lowest = min(points, key=lambda point: point.value)
-    highest = max(points, key=lambda point: point.value)
-    alt = (
-        f"|PF| against PC of {count(len(points), 'judge')}: from {lowest.text} ({lowest.label}) to "
-        f"{highest.text} ({highest.label})."
-    )
-    picture = Picture(
-        "plane",
-        (Series("", tuple(points)),),
-        alt,
+    picture = plane_of(
+        points,
+        f"|PF| against PC of {count(len(points), 'judge')}",
         axes=("Position consistency (PC)", "|Preference fairness|"),
-        levels=tuple(point.label for point in points),
         mean=line,
     )
     return Shown(title, picture, note + simulated_note(findings))
@@ -290,7 +282,7 @@ def agreement_matrix(
     """
     upper, lower = (_pairs(findings, dataset, measure) for measure in measures)
     title = "**Which judges give the same answers?**"
-    judges = sorted({judge for pair in upper for judge in pair}, key=_by_family(findings))
+    judges = sorted({judge for pair in upper for judge in pair}, key=_by_family)
     if len(judges) < 2:
         return Shown(title, None, "")
     labels = distinct_names(judges, 24)
@@ -314,7 +306,7 @@ def agreement_matrix(
             tone = -(row.value - least) / ((most - least) or 1.0)
             of = {"judge": judge, "dataset": dataset, "against": other}
             points.append(replace(point, text=text, tone=tone, of=of))
-        series.append(Series(short(judge), tuple(points), group=""))
+        series.append(Series(short(judge), tuple(points)))
     (alike, highest), (apart, lowest) = (
         max(upper.items(), key=lambda pair: pair[1].value),
         min(upper.items(), key=lambda pair: pair[1].value),
@@ -330,10 +322,9 @@ def agreement_matrix(
     return Shown(title, picture, note + simulated_note(findings))
 
 
-def _by_family(findings: Findings) -> Callable[[str], tuple[str, str]]:
+def _by_family(judge: str) -> tuple[str, str]:
     """Return a key that puts judges of one family next to each other."""
-    assert findings.conditions
-    return lambda judge: (family_of(judge), judge.casefold())
+    return family_of(judge), judge.casefold()
 
 
 def _pairs(findings: Findings, dataset: str, measure: str) -> dict[tuple[str, str], Row]:
@@ -376,7 +367,7 @@ def quality_gap(findings: Findings, dataset: str, outcome: Literal["PC", "PF"] =
     said = f"{bends} of {of} {verb} more than chance makes (p < 0.05, each on its own)."
     note = (
         f"{said} A comparison that flips counts as half a win for each, so some bend comes by "
-        "itself: the test deals the consistency of cells anew. "
+        "itself: the test shuffles the consistency of cells. "
     )
     note += "Line: the parabola of least squares."
     if len(panels) > MOST_PANELS:

@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.figures.judge_pictures import extremes, panel_of_strips
+from rubriclab.figures.judge_pictures import difference_panel, extremes, panel_of_strips
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown, mark
 from rubriclab.model.judgment import variant_text
@@ -70,15 +70,7 @@ def agreement_by_form(findings: Findings, dataset: str) -> Shown:
         for row in findings.select("variant_pearson_difference")
         if findings.conditions[row.condition].dataset == dataset
     }
-    panel = panel_of_strips(
-        findings,
-        apart,
-        title=f"r, form {MINUS} default",
-        subtitle="on the same answers",
-        axis="difference of r",
-        smallest=findings.reading.smallest.r,
-        target=0.0,
-    )
+    panel = difference_panel(findings, apart, f"r, form {MINUS} default")
     if panel is not None:
         panels.append(panel)
     levels = tuple(dict.fromkeys(level for each in panels for level in each.levels))
