@@ -155,11 +155,7 @@ def whom(findings: Findings) -> str:
     """Return whose scores the judges are compared with: people's, a model's that came with the
     data, or what an author aimed at.
     """
-    rated = [
-        code
-        for code, arm in enumerate(findings.judgments.arms)
-        if arm.run.items["ratings"].iloc[arm.item_code].map(bool).any()
-    ]
+    rated = [code for code, raters in enumerate(findings.judgments.raters) if raters]
     if rated and all(intended_levels(findings, code) for code in rated):
         return "the intended levels"
     raters = {rater for given in findings.judgments.table.items["ratings"] for rater in given or {}}

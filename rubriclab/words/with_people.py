@@ -42,9 +42,7 @@ def has_people(findings: Findings, condition: int) -> bool:
 
 def intended_levels(findings: Findings, condition: int) -> bool:
     """Return whether the only ratings are the levels that the sample's author aimed at."""
-    arm = findings.judgments.arms[condition]
-    given = arm.run.items["ratings"].iloc[arm.item_code]
-    return {rater for ratings in given for rater in ratings or {}} == {INTENDED}
+    return findings.judgments.raters[condition] == {INTENDED}
 
 
 def people_answers(findings: Findings) -> list[Answer]:
