@@ -10,10 +10,12 @@ from rubriclab.app.compare import Side
 from rubriclab.app.judges_tab import VIEWS
 from rubriclab.core.joined import Side as Joinable
 from rubriclab.core.joined import joined
+from rubriclab.core.topic import Findings
+from rubriclab.figures.choice_pictures import agreement_matrix
 from rubriclab.runs.loading import plan_of_file
-from tests.app.conftest import ROOT, Lab, healthy, kept, pressed, texts
+from tests.app.conftest import HOSTILE, ROOT, Lab, healthy, kept, pressed, texts
 from tests.app.test_pages import ended
-from tests.figures.several import scored
+from tests.figures.several import chosen, scored
 from tests.words import made
 
 TABS = ("Bias", "Judges", "With people", "What helps", "Judgments")
@@ -186,3 +188,42 @@ def test_the_other_axis_is_offered_only_where_it_can_be_asked(lab: Lab, tmp_path
         assert "Both axes" not in app.button_group(key="results-view").options
     app = lab("setup", again=one, also="letters")
     assert "expected one of options, criteria" in app.error[0].value.replace("\\", "")
+
+
+@pytest.mark.parametrize("findings", [scored(3, items=8), chosen(3)], ids=["scores", "pairs"])
+def test_a_cell_of_agreement_opens_the_calls_on_which_two_judges_differ(
+    lab: Lab, findings: Findings
+) -> None:
+    run = kept(findings.judgments.table)
+    dataset = findings.conditions[0].dataset
+    measures = ("judges_agree", "judges_agree_no_ties")
+    if not findings.conditions[0].chooses:
+        measures = ("exact", "kappa_quadratic")
+    shown = agreement_matrix(findings, dataset, measures, ("a", "b"))
+    assert shown.picture is not None
+    point = shown.picture.series[0].points[0]
+    place = {name: str(value) for name, value in point.of.items()}
+    assert set(place) == {"judge", "dataset", "differ"}
+    app = healthy(lab("results", run=run, tab="Judgments", **place))
+    assert app.selectbox(key="differ").value == place["differ"]
+    frame = app.dataframe[0].value
+    assert len(frame)
+    assert (frame["This judge"] != frame["The other"]).all()
+    said = texts(app)
+    assert f"{place['judge']}: {frame['This judge'].iloc[0]}" in said
+    assert f"{place['differ']}: {frame['The other'].iloc[0]}" in said
+    assert f"My score: {HOSTILE}" in [code.value for code in app.code[:2]]
+    app.selectbox(key="differ").set_value("any")
+    assert "The other" not in healthy(app.run()).dataframe[0].value
+
+
+def test_two_judges_of_two_runs_have_no_calls_side_by_side(lab: Lab) -> None:
+    lab()
+    first = kept(made.options_table({"a": made.always_first, "b": made.by_quality}, items=9))
+    later = kept(made.options_table({"c": made.mostly_first}, items=9, name="Later"))
+    sides = [Side("", first, 0), Side("", first, 1), Side("", later, 0)]
+    union = joined([Joinable("", state.findings(side.run), side.code) for side in sides])
+    place = {"judge": "a", "dataset": "answers", "tab": "Judgments"}
+    opened = compare.place_in_run(union, sides, {**place, "differ": "b"})
+    assert opened == {**place, "run": first, "differ": "b"}
+    assert compare.place_in_run(union, sides, {**place, "differ": "c"}) == {**place, "run": first}
