@@ -120,8 +120,13 @@ def page() -> None:
 def several_of(chosen: Chosen) -> Several:
     """Return every judge and data set of the run, for the views that compare them."""
     dataset = chosen.findings.conditions[chosen.condition].dataset
-    papers = tuple(state.kept(chosen.info.id).papers)
-    return Several(chosen.findings, dataset, papers=papers)
+    kept = state.kept(chosen.info.id)
+
+    def repeated() -> str:
+        # The user's own prompt lists what it lists: it cannot be asked with another list.
+        return chosen.info.id if kept.plan is not None and kept.plan.study.prompt is None else ""
+
+    return Several(chosen.findings, dataset, papers=tuple(kept.papers), repeated=repeated)
 
 
 def nothing(title: str = "Results") -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state
-from rubriclab.app.draft import Before, Draft, draft, study_toml
+from rubriclab.app.draft import Before, Draft, changed, draft, study_toml
 from rubriclab.app.forms import ask, download, forget, open_row, open_step, step, upload
 from rubriclab.app.frame import announce, conversation, faults, fold, go, safe
 from rubriclab.app.runs import ORDERED
@@ -39,12 +39,16 @@ STEPS = {
 
 
 def page() -> None:
-    """Draw the page. ``?again=RUN`` fills the steps from that run."""
+    """Draw the page.
+
+    ``?again=RUN`` fills the steps from that run; ``&also=criteria`` reorders the criteria too.
+    """
     st.title("Set up a run", anchor=False)
     st.markdown("Five steps. Every step has a default. Change what you need.")
     if run_id := st.query_params.pop("again", ""):
+        also = st.query_params.pop("also", "")
         with faults():
-            load_run(run_id)
+            load_run(run_id, also)
     if "setup shelved" in st.session_state:
         st.button("Back to my set-up", icon=":material/undo:", type="tertiary", on_click=_back)
     held = draft()
@@ -272,11 +276,13 @@ def load(study: Study) -> None:
     st.rerun()
 
 
-def load_run(run_id: str) -> None:
+def load_run(run_id: str, also: str = "") -> None:
     """Fill the steps from a run of the store. Its data come with it, so no file is needed.
 
+    ``also``: a further axis to reorder for the same answers.
+
     From an import come its prompts, to be asked in other orders. Raises LabError if it has none, or
-    if they cannot be reordered.
+    if they cannot be reordered, or if there is no such axis.
     """
     store = state.store_of(run_id)
     info = store.run(run_id)
@@ -291,10 +297,13 @@ def load_run(run_id: str) -> None:
         held = Draft(study, before=Before(store, info.id, plan.study))
         for part, (dataset, _) in zip(study.data, plan.sources, strict=True):
             held.uploads.keep(part, dataset)
+    if also:
+        axes = dict.fromkeys([*held.study.design.axes, also])
+        held.change(design=changed(held.study.design, reorder=list(axes)))
     if draft().study.data:
         st.session_state["setup shelved"] = draft()
     _begin(held)
-    open_step(2)
+    open_step(4 if also else 2)
 
 
 def _begin(held: Draft) -> None:

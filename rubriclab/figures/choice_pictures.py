@@ -305,7 +305,7 @@ def agreement_matrix(
             )
             point = mark(row, labels[other], *hover)
             tone = -(row.value - least) / ((most - least) or 1.0)
-            of = {"judge": judge, "dataset": dataset, "against": other}
+            of = {"judge": judge, "dataset": dataset, "differ": other}
             points.append(replace(point, text=text, tone=tone, of=of))
         series.append(Series(short(judge), tuple(points)))
     (alike, highest), (apart, lowest) = (
@@ -317,7 +317,8 @@ def agreement_matrix(
         f"({number(highest.value, highest.about.form)}). Least: {short(apart[0])} and "
         f"{short(apart[1])} ({number(lowest.value, lowest.about.form)})."
     )
-    note = f"Above the diagonal: {names[0]}. Below: {names[1]}. {said} Bluer: more similar."
+    note = f"Above the diagonal: {names[0]}. Below: {names[1]}. {said} Bluer: more similar. "
+    note += "A click opens the calls on which the two differ."
     levels = tuple(labels.values())
     picture = Picture("matrix", tuple(series), f"Matrix of judge by judge. {said}", levels=levels)
     return Shown(title, picture, note + simulated_note(findings))

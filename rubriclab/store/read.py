@@ -637,6 +637,7 @@ class Reader:
         ordering: str | None = None,
         criterion: str | None = None,
         text: str | None = None,
+        calls: Sequence[int] | None = None,
         limit: int | None = 200,
         offset: int = 0,
     ) -> pd.DataFrame:
@@ -648,6 +649,7 @@ class Reader:
             status: ok, unparsed, refused, truncated, error, or “failed” for all but ok.
             ordering: as in the column, for example ``3 1 2``.
             text: part of an ID, a reply or an answer, whatever its case.
+            calls: only these, by their numbers.
 
         Columns: call, condition, item, item_id, criterion, ordering, labels, slot, repeat, status,
         score, position, expected, mass, reply, error, kind, note, why, form, reader.
@@ -666,6 +668,8 @@ class Reader:
             rows = self._db.rows("SELECT ordering, shown FROM orderings WHERE run = ?", [run])
             same = [code for code, shown in rows if order_text(json.loads(shown)) == ordering]
             filters.append(Filter("list_contains(?, j.ordering)", same))
+        if calls is not None:
+            filters.append(Filter("list_contains(?, j.call)", list(map(int, calls))))
         if status is not None:
             filters.append(_status_filter(status))
         if text:

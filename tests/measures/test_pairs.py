@@ -23,7 +23,7 @@ from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import read_table
 from rubriclab.figures.choice_pictures import against_baseline
 from rubriclab.measures.gold import DEFAULT, MAJORITY, STANDS
-from rubriclab.measures.judges import calls_apart
+from rubriclab.measures.judges import counterpart, rows_apart
 from rubriclab.measures.what_goes_along import cells_of, what_goes_along
 from rubriclab.model.judgment import LENGTHS, JudgmentTable
 from rubriclab.model.study import ReadingPart, read_study
@@ -313,7 +313,13 @@ def test_judges_beside_each_other_by_hand() -> None:
     assert only(found, "judges_kappa", 0, against=1).value == pytest.approx(
         (5 / 7 - 3 / 7) / (4 / 7)
     )
-    assert calls_apart(*found.judgments.arms[:2]).tolist() == [3, 5]
+    arms = found.judgments.arms
+    assert counterpart(arms[0], "o1-mini") is arms[1]
+    assert counterpart(arms[0], "nobody") is None
+    mine, theirs = rows_apart(arms[0], arms[1])
+    assert arms[0].call[mine].tolist() == [3, 5]
+    assert (arms[0].position[mine] + 1).tolist() == [1, 2]
+    assert (arms[1].position[theirs] + 1).tolist() == [2, 1]
     # Of one family: a with b. With c: 2 of 7 and 5 of 8.
     assert only(found, "family_agreement", families="within").value == pytest.approx(5 / 7)
     assert only(found, "family_agreement", families="between").value == pytest.approx(7 / 15)
