@@ -138,10 +138,10 @@ class PositionVerdict(Verdict):
     By position: ``shares``, ``expected`` shares without position bias, and ``leans``, the one minus
     the other (fractions; of criteria and of several answers in a call, points); ``intervals``: the
     single 95% interval of each lean; ``seen_intervals``: the same if no unit can move by more than
-    the largest move seen at any position. ``position``: the one with the largest lean, from 0; ``lean``:
-    its signed lean. ``outside``: the positions whose simultaneous band leaves out 0, where the test
-    rejects. ``v``: Cramer's V of the leans; ``v_without_noise``: the same from products of two
-    different units. All are empty or NaN where nothing can be said.
+    the largest move seen at any position. ``position``: the one with the largest lean, from 0;
+    ``lean``: its signed lean. ``outside``: the positions whose simultaneous band leaves out 0,
+    where the test rejects. ``v``: Cramer's V of the leans; ``v_without_noise``: the same from
+    products of two different units. All are empty or NaN where nothing can be said.
     """
 
     position: int = 0

@@ -29,14 +29,14 @@ from rubriclab.words.subject import EQUIVALENT, MEASURE_OF, UNDECIDED
 OPEN, SMALL, VOID, NOT_SIGNIFICANT = "°", "≈", "†", "ⁿˢ"
 MARKS = {UNDECIDED: OPEN, EQUIVALENT: SMALL}
 MOST_ERROR, LEAST_STABILITY = 0.2, 0.8
-"""Numbers of pairs are void where more replies name no winner, or repetitions agree less often (Shi
-et al., Table 2).
+"""Numbers of pairs are void above this error rate, or where repetitions agree less often (Shi et
+al., Table 2).
 """
 LEGEND = {
     OPEN: "the judge's verdict leaves it open, or its gate is closed",
     SMALL: "surely smaller than matters",
     NOT_SIGNIFICANT: f"not significant by its own test (p ≥ {ALPHA:g})",
-    VOID: f"void: more than {MOST_ERROR:.0%} of replies name no winner, or repetitions agree in "
+    VOID: f"void: the error rate of Shi et al. is above {MOST_ERROR:.0%}, or repetitions agree in "
     f"less than {LEAST_STABILITY:.0%}",
 }
 AVERAGED = ("dataset", "target", "task")
