@@ -47,14 +47,13 @@ TESTS = {"positions": "F", "mean": "t", "single": "gate"}
 class Measure:
     """What a measure is called and how its numbers are written.
 
-    Names are global, so that topics share them.
-    ``name``: in titles and tables. ``form``: the Python format of a number. ``label``: of a row,
-    with fields of ``Row.of`` in braces. ``unit``: points, share, percentage points or none.
-    ``front``: whether the first screen defines it. ``contrast``: whether A - B makes sense.
-    ``term``: the key of its definition. ``question``: the question whose verdict is about it (a
-    value of QUESTIONS, or gate). ``sign``: what plus and minus mean. ``codes``: what codes in
-    ``Row.of`` are called. ``names``: its name where a call ``chooses`` a winner, or where leans are
-    ``points``.
+    Names are global, so that topics share them. ``name``: in titles and tables. ``form``: the
+    Python format of a number. ``label``: of a row, with fields of ``Row.of`` in braces. ``unit``:
+    points, share, percentage points or none. ``front``: whether the first screen defines it.
+    ``contrast``: whether A - B makes sense. ``term``: the key of its definition. ``question``: the
+    question whose verdict is about it (a value of QUESTIONS, or gate). ``sign``: what plus and
+    minus mean, or what a share counts. ``codes``: what codes in ``Row.of`` are called. ``names``:
+    its name where a call ``chooses`` a winner, or where leans are ``points``.
     """
 
     key: str

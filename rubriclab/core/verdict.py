@@ -137,16 +137,18 @@ class PositionVerdict(Verdict):
 
     By position: ``shares``, ``expected`` shares without position bias, and ``leans``, the one minus
     the other (fractions; of criteria and of several answers in a call, points); ``intervals``: the
-    single 95% interval of each lean. ``position``: the one with the largest lean, from 0; ``lean``:
-    its signed lean. ``outside``: the positions whose simultaneous band leaves out 0, where the test
-    rejects. ``v``: Cramer's V of the leans; ``v_without_noise``: the same from products of two
-    different units. All are empty or NaN where nothing can be said.
+    single 95% interval of each lean; ``seen_intervals``: the same if no unit can move by more than
+    the largest move seen at any position. ``position``: the one with the largest lean, from 0;
+    ``lean``: its signed lean. ``outside``: the positions whose simultaneous band leaves out 0,
+    where the test rejects. ``v``: Cramer's V of the leans; ``v_without_noise``: the same from
+    products of two different units. All are empty or NaN where nothing can be said.
     """
 
     position: int = 0
     lean: float = NAN
     leans: tuple[float, ...] = ()
     intervals: tuple[Interval, ...] = ()
+    seen_intervals: tuple[Interval, ...] = ()
     shares: tuple[float, ...] = ()
     expected: tuple[float, ...] = ()
     outside: tuple[int, ...] = ()
@@ -162,14 +164,23 @@ class PositionVerdict(Verdict):
     def drawn_intervals(self) -> tuple[Interval, ...]:
         """The intervals of ``leans`` as pictures draw them; empty where there is none.
 
-        The position that an effect is named by has the very ends that the sentence says. Of
-        criteria the sentence is about no single lean.
+        Without an effect the sentence says how large any lean could be, so the pictures draw the
+        intervals that say so. With an effect the sentence speaks of one position, which has the
+        very ends that the sentence says. The others' units may all tie, as those of a deterministic
+        judge do. ``intervals`` would then reach as far as a unit can go at all, which is further
+        than the effect itself; a unit is taken to move as far as the data show (as in ``Student``).
+        Of criteria the sentence is about no single lean.
         """
         if not math.isfinite(self.high):
             return ()
-        ends = list(self.intervals)
-        if self.word == "effect" and self.criteria is None:
-            ends[self.position] = self.interval if self.lean >= 0 else (-self.high, -self.low)
+        if self.word != "effect":
+            return self.intervals
+        ends = list(self.seen_intervals)
+        if self.criteria is None:
+            own = self.interval if self.lean >= 0 else (-self.high, -self.low)
+            ends[self.position] = own
+            if len(ends) == 2:  # the other lean is minus this one
+                ends[1 - self.position] = (-own[1], -own[0])
         return tuple(ends)
 
     def details(self) -> dict[str, Any]:
@@ -563,12 +574,13 @@ def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Position
     leans = [_estimate(column, bottom[:, 0], reach) for column in top.T]
     # Of two positions one lean is minus the other: a single comparison.
     bands, intervals, low, high = _magnitude(leans, n if n > 2 else 1)
+    moves = top / bottom.mean()
+    seen = min(float(np.abs(moves).max()), reach)
+    of_seen = [_estimate(column, bottom[:, 0], seen) for column in top.T]
     position = _largest([e.value for e in leans])
     share = table.share[usable].mean(axis=0)
     value = np.array([e.value for e in leans])
-    v, v_without_noise = (
-        np.sqrt(n / (n - 1) * part) for part in _squared_length(top / bottom.mean())
-    )
+    v, v_without_noise = (np.sqrt(n / (n - 1) * part) for part in _squared_length(moves))
     pooled = PositionVerdict(
         value=abs(leans[position].value),
         low=low,
@@ -583,6 +595,7 @@ def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Position
         lean=leans[position].value,
         leans=tuple(value.tolist()),
         intervals=tuple(intervals),
+        seen_intervals=tuple(e.interval(1 - ALPHA) for e in of_seen),
         shares=tuple(share.tolist()),
         expected=tuple((share - value).tolist()),
         outside=tuple(p for p, (below, above) in enumerate(bands) if below > 0 or above < 0),
@@ -660,6 +673,7 @@ def _half_the_pass_rate(
         lean=-lean,
         leans=(-lean, lean),
         intervals=((-single[1], -single[0]), single),
+        seen_intervals=((-single[1], -single[0]), single),
         expected=tuple((np.array(positions.shares) - leans).tolist()),
         outside=(0, 1) if mean.low > 0 else (),
     )

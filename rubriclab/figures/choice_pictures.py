@@ -25,7 +25,7 @@ FIRST, LAST = "◀", "▶"
 """Marks of a significant lean: to the answer shown first, and to the one shown last."""
 ALL = "All tasks"
 MOST_ERROR = 0.1
-"""A judge with more replies that name no winner gets no mark of a lean: what is missing may hide
+"""A judge with a higher error rate (Shi et al.) gets no mark of a lean: what is missing may hide
 it."""
 FEWEST_DOTS = 8
 """Cells that a drawn parabola needs."""

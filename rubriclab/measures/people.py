@@ -174,24 +174,32 @@ def among_people(given: Rated) -> Iterator[Row]:
         yield from by_target(given, "call_pearson", several, one_call, BY_Z, {})
 
 
-def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, stats.Budget]]:
-    """Return for each number of calls the mean r over subsets, and the first criterion's subsets.
+def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, Floats]]:
+    """Return for each number of calls the mean r over subsets, and r of each subset, (subsets,).
 
-    With several criteria it is their mean.
+    With several criteria both are means over the criteria: a subset is the same orders for all.
     """
     tables, every = rounds(given.arm), []
-    for _, items in given.targets(which):
-        if len(items) > 1:
-            unit, names = given.units(items)
-            made = stats.budget(tables[:, items], given.human[items], unit, len(names), calls)
-            every.append(
-                [(left_out(*part.r, names, BY_Z, none="constant_side"), part) for part in made]
-            )
-    together = zip(*every, strict=True)
-    return [
-        (average([e for e, _ in parts], BY_Z) if parts[1:] else parts[0][0], parts[0][1])
-        for parts in together
-    ]
+    targets = [items for _, items in given.targets(which) if len(items) > 1]
+    for items in targets:
+        unit, names = given.units(items)
+        made = stats.budget(
+            tables[:, items],
+            given.human[items],
+            unit,
+            len(names),
+            calls,
+            most_items=max(map(len, targets)),
+        )
+        every.append(
+            [(left_out(*part.r, names, BY_Z, none="constant_side"), part.each) for part in made]
+        )
+    curve = []
+    for parts in zip(*every, strict=True):
+        estimates = [estimate for estimate, _ in parts]
+        together = average(estimates, BY_Z) if len(parts) > 1 else estimates[0]
+        curve.append((together, np.mean([each for _, each in parts], axis=0)))
+    return curve
 
 
 def budgets(given: Rated) -> Iterator[Row]:
@@ -202,8 +210,12 @@ def budgets(given: Rated) -> Iterator[Row]:
     most = rounds(given.arm).shape[2]
     calls = [k for k in CALLS if k < most] + [most]
     curve = budget(given, given.paired, calls)
-    for number, (estimate, made) in zip(calls, curve, strict=False):
-        counts = {"n": len(given.paired), "subsets": made.subsets, "band": list(made.band)}
+    for number, (estimate, each) in zip(calls, curve, strict=False):
+        counts = {
+            "n": len(given.paired),
+            "subsets": int(np.isfinite(each).sum()),
+            "band": list(stats.band(each)),
+        }
         yield Row("budget_pearson", estimate, {"calls": number}, counts=counts)
     if most > 2 and len(curve) == len(calls) and given.arm.condition.strategy != "fixed":
         yield orders_enough(calls, [estimate for estimate, _ in curve])

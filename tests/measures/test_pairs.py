@@ -123,7 +123,13 @@ def test_measures_of_ten_pairs_by_hand() -> None:
     assert only(found, "pf").value == pytest.approx((2 - 3) / 10)  # one cell of ten
     # 2 recency against 3 primacy: P(|sum of five signs| >= 1) = 1.
     assert only(found, "pf").p == pytest.approx(1.0)
-    assert only(found, "error_rate").value == 3 / (3 + 2 * 8)
+    # Three of 20 replies are lost. Shi et al. do not count the parsed reply of AN.
+    rate = only(found, "error_rate")
+    (parsed,) = (row for row in found.select("parsed_share") if not row.of)
+    assert rate.value == 3 / (3 + 2 * 8) > 3 / 20
+    assert parsed.value == 17 / 20
+    assert "Shi et al." in rate.about.name
+    assert "parsed in every order" in rate.about.sign
     assert [row.value for row in found.select("class_share")] == [0.3, 0.3, 0.2, 0.2]
     # 17 calls parsed: first 2 (AB) + 4 (AA) + 1 (AC) + 1 (AN) = 8, ties 2 (CC) + 1 + 1 = 4.
     assert only(found, "position_share", position=1).value == pytest.approx((8 + 4 / 2) / 17)
