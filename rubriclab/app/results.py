@@ -40,6 +40,7 @@ from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.words.answer import Answer, judged
 from rubriclab.words.phrases import MINUS, ci, number, readable
+from rubriclab.words.several import over_one_of_many
 from rubriclab.words.subject import CHOICES, Subject, calls_in, settings, subjects_by_name
 from rubriclab.words.what_helps import has_help
 from rubriclab.words.with_people import has_people
@@ -96,12 +97,13 @@ def page() -> None:
     with menu, st.container(horizontal=True):
         _menu(info, answer)
         logged_button(info, "results-logged")
+    several = several_of(chosen)
+    _all_judges(several, subject)
     key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
     answer_tabs.answer_with_picture(
         answer, "bias", _main(chosen), key, partial(call_browser.open_calls, key)
     )
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
-    several = several_of(chosen)
     if judges_tab.is_shown(several):
         parts["Judges"] = lambda: judges_tab.draw(several)
     if subject.calls and has_people(findings, subject.condition):
@@ -115,6 +117,13 @@ def page() -> None:
     ways = {asked.reorder for asked in findings.conditions}
     # What several ways to ask have in common is their comparison, not the first one's answer.
     tabs(parts, "Judges" if len(ways) > 1 and "Judges" in parts else "Bias")
+
+
+def _all_judges(several: Several, subject: Subject) -> None:
+    """Say for how many judges the order matters, and that the answer below is of one of them."""
+    said = over_one_of_many(several.findings, subject)
+    if said:
+        st.markdown(f"**{safe(said)}.** The answer below is about {safe(subject.judge, 60)} alone.")
 
 
 def several_of(chosen: Chosen) -> Several:

@@ -50,22 +50,40 @@ def reorders_of(findings: Findings) -> list[str]:
     return list(dict.fromkeys(asked.reorder for asked in findings.conditions))
 
 
-def headline(subjects: Sequence[Subject]) -> str:
+def headline(subjects: Sequence[Subject], dataset: str = "") -> str:
     """Say for how many judges the order matters.
 
     The order matters for a judge whose verdict on positions, on the mean, or on single scores is an
-    effect.
+    effect. ``dataset``: the data set of the subjects, named where the run has several.
     """
+    where = f" on {short(dataset)}" if dataset else ""
     what = MATTERS.get(subjects[0].reorder, "The order matters")
     known = [subject for subject in subjects if subject.questions]
     if not known:
         return "No verdicts before the end of the run"
     biased = [subject for subject in known if is_biased(subject)]
     if len(biased) == len(known) and len(known) > 1:
-        return f"{what} for all {len(known)} judges"
+        return f"{what} for all {len(known)} judges{where}"
     if not biased:
-        return f"No clear effect of the order for any of {count(len(known), 'judge')}"
-    return f"{what} for {len(biased)} of {count(len(known), 'judge')}"
+        return f"No clear effect of the order for any of {count(len(known), 'judge')}{where}"
+    return f"{what} for {len(biased)} of {count(len(known), 'judge')}{where}"
+
+
+def dataset_if_several(findings: Findings, dataset: str) -> str:
+    """Return the data set as a heading names it: empty where the findings have only one."""
+    return dataset if len({about.dataset for about in findings.conditions}) > 1 else ""
+
+
+def over_one_of_many(findings: Findings, subject: Subject) -> str:
+    """Say for how many judges the order matters, above the answer of one of them.
+
+    Empty where the run has one judge in the subject's kind of list.
+    """
+    dataset = findings.conditions[subject.condition].dataset
+    every = one_a_judge(findings, subject.reorder, dataset)
+    if len(every) < 2:
+        return ""
+    return headline(every, dataset_if_several(findings, dataset))
 
 
 def is_biased(subject: Subject) -> bool:
