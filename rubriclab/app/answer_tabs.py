@@ -24,7 +24,8 @@ from rubriclab.words.compact import OrderLine, order_lines, order_sentence
 from rubriclab.words.phrases import ci
 from rubriclab.words.subject import CHOICES, EFFECT, EQUIVALENT, Subject
 from rubriclab.words.what_helps import helps_answer
-from rubriclab.words.with_people import GOOD, POOR, intended_levels, people_answer
+from rubriclab.words.with_people import GOOD, POOR, people_answer
+from rubriclab.words.yardstick import intended_levels, model_yardstick, whom
 
 MOST_HIGH = 470
 """Pixels of a table of orders: twelve lines, and longer ones scroll."""
@@ -143,13 +144,16 @@ def with_people(findings: Findings, subject: Subject) -> None:
         title = "Agreement with the intended levels (r)"
         note = f"Lines: {ci()}. More calls raise r."
     elif not several_people:
-        title = "Agreement with people (r)"
+        title = f"Agreement with {whom(findings)} (r)"
         note = f"Lines: {ci()}. More calls raise r."
     else:
-        title = "Agreement with people (r), compared with one person"
+        one, others = "one person", "the other raters"
+        if model := model_yardstick(findings):
+            one, others = f"one score of {model}", "its other scores"
+        title = f"Agreement with {whom(findings)} (r), compared with {one}"
         note = (
-            f"Lines: {ci()}. The last two compare: r of one call, and of one person, with the "
-            "other raters. More calls raise r."
+            f"Lines: {ci()}. The last two compare: r of one call, and of {one}, with {others}. "
+            "More calls raise r."
         )
     shown = Shown(title, reach_forest(findings, subject), note)
     key = f"reach-{subject.condition}"

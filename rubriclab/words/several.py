@@ -5,7 +5,6 @@ at 95%, and is not corrected for how many judges there are: the sentences say so
 """
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 from rubriclab.core.topic import Findings, Row
@@ -19,7 +18,8 @@ from rubriclab.words.subject import (
     Subject,
     subjects_of_orders,
 )
-from rubriclab.words.with_people import intended_levels
+from rubriclab.words.yardstick import model_of_rater as model_of_rater
+from rubriclab.words.yardstick import whom as whom
 
 MOST_NAME = 40
 """Characters of a judge's name in a sentence."""
@@ -141,23 +141,6 @@ def simulated_note(findings: Findings) -> str:
     return f" Simulated: {listed([short(name) for name in names])}." if names else ""
 
 
-NAMED_AFTER = re.compile(
-    r"(gpt|claude|gemini|llama|qwen|mistral|deepseek)[-_ ]?(\d[\d.]*[a-z]?)?"
-    r"[-_ ]?(?:scores?|ratings?)?(?: \d+)?"
-)
-"""A rater that is a model, as data sets call its column: “gpt4_score 1”."""
-
-
-def model_of_rater(rater: str) -> str:
-    """Return the model that a rater is named after, “GPT-4” for “gpt4_score 1”; empty for none."""
-    found = NAMED_AFTER.fullmatch(rater.casefold())
-    if not found:
-        return ""
-    family, version = found[1], found[2] or ""
-    name = family.upper() if family == "gpt" else family.capitalize()
-    return f"{name}-{version}" if version else name
-
-
 def left_out(names: Mapping[str, Sequence[str]]) -> str:
     """Return a sentence, after a space, that names what a picture leaves out; empty for nothing.
 
@@ -167,24 +150,6 @@ def left_out(names: Mapping[str, Sequence[str]]) -> str:
         f"{listed([short(name) for name in left])} ({why})" for why, left in names.items() if left
     ]
     return f" Not drawn: {'; '.join(parts)}." if parts else ""
-
-
-def whom(findings: Findings) -> str:
-    """Return whose scores the judges are compared with: people's, a model's that came with the
-    data, or what an author aimed at.
-    """
-    rated = [
-        code
-        for code, arm in enumerate(findings.judgments.arms)
-        if arm.run.items["ratings"].iloc[arm.item_code].map(bool).any()
-    ]
-    if rated and all(intended_levels(findings, code) for code in rated):
-        return "the intended levels"
-    raters = {rater for given in findings.judgments.table.items["ratings"] for rater in given or {}}
-    models = {model_of_rater(str(rater)) for rater in raters}
-    if len(models) == 1 and "" not in models:
-        return f"{models.pop()}'s scores"
-    return "people"
 
 
 def whole_row(findings: Findings, measure: str, condition: int) -> Row | None:
