@@ -265,3 +265,15 @@ def test_ways_to_ask_are_lines_of_one_picture() -> None:
     assert shown.picture is not None
     checked(shown.picture)
     assert shown.picture.levels == ("One answer, score options",)
+    assert "agrees most with people" in shown.title
+
+
+@pytest.mark.papers(1)
+def test_ways_to_ask_speak_of_people_only_where_they_rated() -> None:
+    table = scored(2, 1).judgments.table
+    nobody = replace(table, items=table.items.assign(ratings=[None] * len(table.items)))
+    shown = ways_beside(findings(nobody), "stories")
+    assert shown.picture is not None
+    assert [panel.title for panel in shown.picture.panels] == ["Another order, another result"]
+    assert "people" not in shown.title + shown.note
+    assert " r." not in shown.note
