@@ -4,10 +4,9 @@ from typing import Literal
 
 import streamlit as st
 
-from rubriclab.app.judges_view import Several, View, numbers, show
+from rubriclab.app.judges_view import Several, View, asks_for_preference, numbers, show
 from rubriclab.figures.choice_pictures import quality_gap, quality_gap_together
 
-SHOWN = ("Consistency", "Preference for a position")
 PANELS = ("Each judge", "All judges together")
 
 
@@ -18,16 +17,12 @@ def has(several: Several) -> bool:
 
 def draw(several: Several) -> None:
     """Draw a panel for each judge, or one of all judges together."""
+    outcome: Literal["PC", "PF"] = "PF" if asks_for_preference(several, "gap") else "PC"
     panels = PANELS[0]
-    with st.container(horizontal=True):
-        what = st.segmented_control(
-            "Show", SHOWN, default=SHOWN[0], required=True, key=f"{several.key}-gap-show"
+    if several.findings.select("parabola_of_all"):
+        panels = st.segmented_control(
+            "Panels", PANELS, default=PANELS[0], required=True, key=f"{several.key}-gap-panels"
         )
-        if several.findings.select("parabola_of_all"):
-            panels = st.segmented_control(
-                "Panels", PANELS, default=PANELS[0], required=True, key=f"{several.key}-gap-panels"
-            )
-    outcome: Literal["PC", "PF"] = "PC" if what == SHOWN[0] else "PF"
     together = panels == PANELS[1]
     drawn = quality_gap_together if together else quality_gap
     shown = drawn(several.findings, several.dataset, outcome)

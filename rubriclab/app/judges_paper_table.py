@@ -145,16 +145,26 @@ def _axes(findings: Findings, papers: Sequence[PaperPart]) -> list[str]:
 
 def _offered(findings: Findings, across: str) -> list[str]:
     """Return the measures of the papers' tables that have a number for such columns."""
-    known = {row.measure for row in findings.rows if not set(row.of) - {across}}
-    known |= {name for name in CORRELATIONS if yardsticks_of(findings, name)}
-    if across not in ("position", "target") and findings.select("position_share"):
-        known.add("position_share:1")
-    last = max((about.positions for about in findings.conditions), default=0)
     scored = [*SCORED]
-    if last > 2 and "position_share:1" in known:
+    last = max((about.positions for about in findings.conditions), default=0)
+    if last > 2:
         scored.insert(2, f"position_share:{last}")
-        known.add(f"position_share:{last}")
-    return [text for text in (*scored, *QUALITY, *CRITERIA, *CHOSEN) if text in known]
+    return [
+        text
+        for text in (*scored, *QUALITY, *CRITERIA, *CHOSEN)
+        if _is_known(findings, across, text)
+    ]
+
+
+def _is_known(findings: Findings, across: str, text: str) -> bool:
+    """Return whether there is a number of a measure for such columns."""
+    measure, _, position = text.partition(":")
+    rows = findings.select(measure)
+    if position:
+        return bool(rows) and across not in ("position", "target")
+    if text in CORRELATIONS and yardsticks_of(findings, text):
+        return True
+    return any(not set(row.of) - {across} for row in rows)
 
 
 def _with_yardsticks(findings: Findings, chosen: Sequence[str], key: str) -> list[str]:

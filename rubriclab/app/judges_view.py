@@ -87,6 +87,20 @@ def show(several: Several, shown: Shown, name: str) -> None:
         st.caption(safe(shown.note, 2_000))
 
 
+OUTCOMES = ("Consistency", "Preference for a position")
+
+
+def asks_for_preference(several: Several, name: str) -> bool:
+    """Ask which outcome of pairs a view shows; return whether it is the preference.
+
+    ``name``: of the view.
+    """
+    chosen = st.segmented_control(
+        "Show", OUTCOMES, default=OUTCOMES[0], required=True, key=f"{several.key}-{name}-show"
+    )
+    return bool(chosen == OUTCOMES[1])
+
+
 def numbers(several: Several, title: str, measures: Sequence[str]) -> None:
     """Draw the rows of these measures on the chosen data set as a table; nothing if there is none.
 

@@ -7,8 +7,8 @@ import math
 from dataclasses import replace
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.figures.judge_pictures import extremes, panel_of_strips
-from rubriclab.figures.marks import Picture, Point, Series
+from rubriclab.figures.judge_pictures import extremes, panel_of_strips, plane_of
+from rubriclab.figures.marks import Picture, Point
 from rubriclab.figures.pictures import Shown
 from rubriclab.model.judgment import Reorder
 from rubriclab.model.text import count
@@ -116,18 +116,15 @@ def both_axes(findings: Findings, dataset: str) -> Shown:
     sentences = [
         _axes_sentence(options[point.of["judge"]], criteria[point.of["judge"]]) for point in points
     ]
-    alt = f"Gap of criteria against lean of options for {count(len(points), 'judge')}: "
-    alt += " ".join(filter(None, sentences)) or "no judge is biased on one axis alone."
-    smallest = findings.smallest_mean(criteria[points[0].of["judge"]].condition)
-    picture = Picture(
-        "plane",
-        (Series("", tuple(points)),),
-        alt,
+    picture = plane_of(
+        points,
+        f"Gap of criteria against lean of options for {count(len(points), 'judge')}",
         axes=("Options: lean of a position, share", "Criteria: mean gap of positions, points"),
-        levels=tuple(point.label for point in points),
-        smallest=smallest,
+        smallest=findings.smallest_mean(criteria[points[0].of["judge"]].condition),
         target=0.0,
     )
+    known = " ".join(filter(None, sentences)) or "No judge is biased on one axis alone."
+    picture = replace(picture, alt=f"{picture.alt} {known}")
     note = " ".join(filter(None, sentences))
     note += f" Both are the verdicts' own numbers, without noise. Lines: {ci()}. Green: a gap too "
     note += "small to matter."

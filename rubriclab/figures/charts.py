@@ -405,16 +405,26 @@ def curves(picture: Picture, palette: Palette) -> go.Figure:
     coordinates = picture.coordinates
     for k, curve in enumerate(picture.series):
         colour = palette.lines[k % len(palette.lines)]
-        figure.add_scatter(
-            x=[coordinates[point.label] for point in curve.points],
-            y=[point.value for point in curve.points],
-            mode="lines+markers",
-            name=escape(curve.name, 30),
-            marker={"size": 8, "color": colour},
-            **_about(curve.points),
-            line={"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]},
-            error_y=_whiskers(curve.points, palette, color=colour),
-        )
+        for apart in (False, True):
+            points = [point for point in curve.points if (point.label == picture.apart) == apart]
+            if not points:
+                continue
+            figure.add_scatter(
+                x=[coordinates[point.label] for point in points],
+                y=[point.value for point in points],
+                mode="markers" if apart else "lines+markers",
+                name=escape(curve.name, 30),
+                legendgroup=curve.name,
+                showlegend=several and points[-1] is curve.points[-1],
+                marker={
+                    "size": 8,
+                    "color": palette.ground if apart else colour,
+                    "line": {"color": colour, "width": 1.6},
+                },
+                **_about(points),
+                line={"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]},
+                error_y=_whiskers(points, palette, color=colour),
+            )
     _rules(figure, picture, palette, line=picture.target)
     low, high = min(coordinates.values()), max(coordinates.values())
     pad = 0.08 * ((high - low) or 1.0)
@@ -484,6 +494,8 @@ PANEL_ALONE = 340
 """Height of a panel that has the whole width, in px."""
 MARK, SMALLEST_MARK = 8, 3
 """Diameters of marks, in px: the usual one, and the smallest that a pointer still hits."""
+MOST_LEVELS = 6
+"""Labels below a small panel: more would run into each other."""
 MATRIX_ROW = 32
 """Height of a line of a matrix, in px: twenty judges fit on a screen."""
 MOST_NUMBERED = 20
@@ -500,13 +512,17 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
     each = 60 + 30 * lines if of_cells else PANEL_ALONE if len(panels) == 1 else PANEL
     height = down * (each + 62) + 60
     figure = _grid(palette, height, down, across)
-    drawn = _panel_of_cells if of_cells else _panel_of_lines
+    size = 0 if len(panels) > 6 or lines > 10 else 11  # of numbers in cells, where there is room
     shapes: list[dict[str, Any]] = []
     for k, panel in enumerate(panels):
         where = {"row": k // across + 1, "col": k % across + 1}
-        number_of = "" if k == 0 else str(k + 1)
-        for shape in drawn(figure, picture, panel, palette, where, first=k == 0):
-            shapes.append({**shape, "xref": f"x{number_of} domain", "yref": f"y{number_of}"})
+        if of_cells:
+            _panel_of_cells(figure, panel, palette, where, size)
+        else:
+            number_of = "" if k == 0 else str(k + 1)
+            own = _panel_of_lines(figure, picture, panel, palette, where, first=k == 0)
+            axes = {"xref": f"x{number_of} domain", "yref": f"y{number_of}"}
+            shapes += [{**shape, **axes} for shape in own]
         if k + across < len(panels):  # another panel below it has the axis' title
             figure.update_xaxes(title_text="", **where)
     titles = [_panel_title(panel, palette, k) for k, panel in enumerate(panels)]
@@ -636,8 +652,10 @@ def _panel_of_lines(
             **_about(line.points),
             **where,
         )
-    shapes = _panel_rules(panel, palette)
-    if not coordinates:  # marks at numbers, not at levels: the axis is one of shares
+    if coordinates:
+        step = (max(coordinates.values()) - min(coordinates.values())) or 1.0
+        _level_axis(figure, panel, where, pad=0.12 * step, most=12, labels=MOST_LEVELS)
+    else:  # marks at numbers, not at levels: the axis is one of shares
         figure.update_xaxes(
             title_text=escape(panel.axes[0]),
             title_standoff=4,
@@ -646,19 +664,34 @@ def _panel_of_lines(
             range=[-0.05, 1.05],
             **where,
         )
-        return shapes
+    return _panel_rules(panel, palette)
+
+
+def _level_axis(
+    figure: go.Figure,
+    panel: Picture,
+    where: dict[str, int],
+    *,
+    pad: float,
+    most: int,
+    labels: int | None = None,
+) -> None:
+    """Draw a small panel's axis of levels.
+
+    ``pad``: room beside the first and the last. ``most``: characters of a label. ``labels``: how
+    many levels are written at most, evenly spread; None for all.
+    """
+    coordinates = panel.coordinates
     ends = list(coordinates.values())
-    pad = 0.12 * ((max(ends) - min(ends)) or 1.0)
-    every = max(1, -(-len(ends) // 6))
+    every = 1 if labels is None else max(1, -(-len(ends) // labels))
     figure.update_xaxes(
         tickvals=ends[::every],
-        ticktext=[escape(level, 12) for level in list(coordinates)[::every]],
+        ticktext=[escape(level, most) for level in list(coordinates)[::every]],
         range=[min(ends) - pad, max(ends) + pad],
         title_text=escape(panel.axes[0]),
         title_standoff=4,
         **where,
     )
-    return shapes
 
 
 def _panel_rules(panel: Picture, palette: Palette) -> list[dict[str, Any]]:
@@ -727,29 +760,12 @@ def _band(
 
 
 def _panel_of_cells(
-    figure: go.Figure,
-    picture: Picture,
-    panel: Picture,
-    palette: Palette,
-    where: dict[str, int],
-    *,
-    first: bool,
-) -> list[dict[str, Any]]:
-    """Draw the cells of a panel, with their numbers where there is room."""
-    many = len(picture.panels) > 6 or len(panel.series) > 10
-    coordinates = panel.coordinates
-    _squares(figure, panel, palette, where, range(len(panel.series)), 0 if many else 11)
-    figure.update_xaxes(
-        tickvals=list(coordinates.values()),
-        ticktext=[escape(level, 10) for level in coordinates],
-        range=[-0.55, len(coordinates) - 0.45],
-        title_text=escape(panel.axes[0]),
-        title_standoff=4,
-        **where,
-    )
+    figure: go.Figure, panel: Picture, palette: Palette, where: dict[str, int], size: int
+) -> None:
+    """Draw the cells of a panel. ``size``: of their numbers, in px; 0 for none."""
+    _squares(figure, panel, palette, where, range(len(panel.series)), size)
+    _level_axis(figure, panel, where, pad=0.55, most=10)
     figure.update_yaxes(range=[len(panel.series) - 0.45, -0.55], **where)
-    assert first or picture.panels
-    return []
 
 
 def _squares(

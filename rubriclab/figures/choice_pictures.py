@@ -6,12 +6,12 @@ which figure of the paper it takes the place of.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.figures.judge_pictures import MOST_PANELS
+from rubriclab.figures.judge_pictures import MOST_PANELS, plane_of
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown, mark
 from rubriclab.measures.judges import family_of
@@ -226,18 +226,10 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
     elif falls == "not":
         note += "No line is drawn: over these judges it does not surely fall "
         note += f"(slope {number(rows['slope'].value, '+.2f')}, {inside(rows['slope'])})."
-    lowest = min(points, key=lambda point: point.value)
-    highest = max(points, key=lambda point: point.value)
-    alt = (
-        f"|PF| against PC of {count(len(points), 'judge')}: from {lowest.text} ({lowest.label}) to "
-        f"{highest.text} ({highest.label})."
-    )
-    picture = Picture(
-        "plane",
-        (Series("", tuple(points)),),
-        alt,
+    picture = plane_of(
+        points,
+        f"|PF| against PC of {count(len(points), 'judge')}",
         axes=("Position consistency (PC)", "|Preference fairness|"),
-        levels=tuple(point.label for point in points),
         mean=line,
     )
     return Shown(title, picture, note + simulated_note(findings))
@@ -291,7 +283,7 @@ def agreement_matrix(
     """
     upper, lower = (_pairs(findings, dataset, measure) for measure in measures)
     title = "**Which judges give the same answers?**"
-    judges = sorted({judge for pair in upper for judge in pair}, key=_by_family(findings))
+    judges = sorted({judge for pair in upper for judge in pair}, key=_by_family)
     if len(judges) < 2:
         return Shown(title, None, "")
     labels = distinct_names(judges, 24)
@@ -315,7 +307,7 @@ def agreement_matrix(
             tone = -(row.value - least) / ((most - least) or 1.0)
             of = {"judge": judge, "dataset": dataset, "against": other}
             points.append(replace(point, text=text, tone=tone, of=of))
-        series.append(Series(short(judge), tuple(points), group=""))
+        series.append(Series(short(judge), tuple(points)))
     (alike, highest), (apart, lowest) = (
         max(upper.items(), key=lambda pair: pair[1].value),
         min(upper.items(), key=lambda pair: pair[1].value),
@@ -331,10 +323,9 @@ def agreement_matrix(
     return Shown(title, picture, note + simulated_note(findings))
 
 
-def _by_family(findings: Findings) -> Callable[[str], tuple[str, str]]:
+def _by_family(judge: str) -> tuple[str, str]:
     """Return a key that puts judges of one family next to each other."""
-    assert findings.conditions
-    return lambda judge: (family_of(judge), judge.casefold())
+    return family_of(judge), judge.casefold()
 
 
 def _pairs(findings: Findings, dataset: str, measure: str) -> dict[tuple[str, str], Row]:
@@ -357,8 +348,8 @@ def _pairs(findings: Findings, dataset: str, measure: str) -> dict[tuple[str, st
 GAP_TITLE = "**Is a judge less consistent where answers are close?** · a mark: one model, one task"
 GAP_NOTE = (
     "A comparison that flips counts as half a win for each, so some bend comes by itself: the test "
-    "deals the consistency of cells anew. Solid: the parabola of least squares. Dashed: the mean "
-    "parabola of cells dealt anew. The larger a mark, the more comparisons it rests on."
+    "shuffles the consistency of cells. Solid: the parabola of least squares. Dashed: the mean "
+    "parabola of shuffled cells. The larger a mark, the more comparisons it rests on."
 )
 
 

@@ -132,7 +132,8 @@ class Picture:
     line of curves. ``span``: of cells, the distance from the centre that has full colour; None
     where cells are shares. ``scale``: of slopes, the ends of the scores. ``mean``, ``difference``:
     of slopes, the two ends of the mean line, and the difference drawn next to them. ``left_out``:
-    lines that are not drawn. ``panels``: pictures next to each other that share their axes; each
+    lines that are not drawn. ``apart``: of curves, a level whose marks are hollow, and that no line
+    joins with the others. ``panels``: pictures next to each other that share their axes; each
     has a ``title``, and below it a ``subtitle``.
     """
 
@@ -149,6 +150,7 @@ class Picture:
     mean: tuple[float, float] = (math.nan, math.nan)
     difference: Point = Point("", math.nan, "")
     left_out: int = 0
+    apart: str = ""
     title: str = ""
     subtitle: str = ""
     panels: tuple["Picture", ...] = ()

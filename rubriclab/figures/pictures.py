@@ -606,7 +606,8 @@ def level_curves(findings: Findings, measure: str, factor: str, dataset: str) ->
             for (judge, level), point in points.items()
         }
     alt = f"{about.name} against {factor}: {_said(points.values())}."
-    return picture("curves", points, alt, axes=(axis, unit))
+    apart = NO_REFERENCE if factor == REFERENCE else ""
+    return picture("curves", points, alt, axes=(axis, unit), apart=apart)
 
 
 def _factor_name(factor: str) -> str:

@@ -166,12 +166,12 @@ def absent_lengths(findings: Findings, dataset: str) -> list[str]:
         what = LENGTH_NAMES[name]
         if name in tried:
             continue
-        values = items[name].dropna() if name in items else []
-        if not len(values):
+        values = set(items[name].dropna()) if name in items else set()
+        if not values:
             said.append(
                 f"{what[:1].upper()}{what[1:]} is not known, so it is not among the variables. An "
                 f"imported file needs {how}."
             )
-        elif len(set(values)) == 1:
+        elif len(values) == 1:
             said.append(f"{what[:1].upper()}{what[1:]} is the same in all comparisons.")
     return said

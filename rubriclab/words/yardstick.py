@@ -24,14 +24,12 @@ def model_of_rater(rater: str) -> str:
 
 def intended_levels(findings: Findings, condition: int) -> bool:
     """Return whether the only ratings are the levels that the sample's author aimed at."""
-    arm = findings.judgments.arms[condition]
-    given = arm.run.items["ratings"].iloc[arm.item_code]
-    return {rater for ratings in given for rater in ratings or {}} == {INTENDED}
+    return findings.judgments.raters[condition] == {INTENDED}
 
 
 def model_yardstick(findings: Findings) -> str:
     """Return the model whose scores came with the data in the place of people's; empty for none."""
-    raters = {rater for given in findings.judgments.table.items["ratings"] for rater in given or {}}
+    raters = {rater for given in findings.judgments.raters for rater in given}
     models = {model_of_rater(str(rater)) for rater in raters}
     return models.pop() if len(models) == 1 else ""
 
@@ -40,11 +38,7 @@ def whom(findings: Findings) -> str:
     """Return whose scores the judges are compared with: people's, a model's that came with the
     data, or what an author aimed at.
     """
-    rated = [
-        code
-        for code, arm in enumerate(findings.judgments.arms)
-        if arm.run.items["ratings"].iloc[arm.item_code].map(bool).any()
-    ]
+    rated = [code for code, raters in enumerate(findings.judgments.raters) if raters]
     if rated and all(intended_levels(findings, code) for code in rated):
         return "the intended levels"
     model = model_yardstick(findings)

@@ -166,7 +166,7 @@ def test_a_level_s_point_leaves_out_rows_of_other_orders() -> None:
     picture = level_curves(found, "variant_shift", "reference", "A")
     assert picture is not None
     (line,) = picture.series
-    assert [(point.label, point.value) for point in line.points] == [("0", 0.0), ("5", 0.0)]
+    assert [(point.label, point.value) for point in line.points] == [("none", 0.0), ("5", 0.0)]
     assert [point.has_interval for point in line.points] == [False, True]
     assert "the default itself" in line.points[0].hover
 

@@ -237,6 +237,16 @@ def test_agreement_is_above_and_below_the_diagonal() -> None:
     assert "Most similar: gpt-4" in picture.alt
 
 
+@pytest.mark.parametrize(
+    "shown", [OF_SCORES["balancing"](scored(6, 1)), OF_CHOICES["fairness"](chosen(6))]
+)
+def test_a_plane_says_its_lowest_and_its_highest_mark(shown: Shown) -> None:
+    assert shown.picture is not None
+    low, *_, high = sorted(shown.picture.points, key=lambda point: point.value)
+    ends = f": from {low.text} ({low.label}) to {high.text} ({high.label})."
+    assert shown.picture.alt.endswith(ends)
+
+
 def test_long_names_that_begin_alike_stay_apart() -> None:
     names = [f"a-judge-with-a-very-long-name-{number}-of-one-family" for number in range(3)]
     table = scored(3, items=8).judgments.table
