@@ -836,8 +836,13 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
     turned = len(coordinates) > 10 or max(map(len, coordinates)) > 14
     top = 120 if turned else 66
     figure = _grid(palette, top + 26 + MATRIX_ROW * lines, 1, 1)
+    # A turned label reaches to the right of its column, and one beyond the figure is not drawn.
+    beyond = [shorten(name, 18) for name in list(coordinates)[-1:] if turned]
+    right = max([16, *(6 * len(name) for name in beyond)])
+    right = max([right, *(24 + 8 * len(name) for name, _, _ in picture.frames)])
     figure.update_layout(
-        margin={"l": _margin(names, 190), "t": top, "b": 12}, clickmode="event+select"
+        margin={"l": _margin(names, 190), "t": top, "r": right, "b": 12},
+        clickmode="event+select",
     )
     size = 0 if len(coordinates) > MOST_NUMBERED else 12 if len(coordinates) <= 10 else 11
     _squares(figure, picture, palette, {"row": 1, "col": 1}, rows, size)
@@ -856,6 +861,7 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
             for at, heading in headings
         ]
     )
+    _frames(figure, picture, palette, rows)
     figure.update_xaxes(
         side="top",
         tickvals=list(coordinates.values()),
@@ -869,6 +875,29 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
         range=[lines - 0.4, -0.6],
         showgrid=False,
     )
+
+
+def _frames(figure: go.Figure, picture: Picture, palette: Palette, rows: Sequence[int]) -> None:
+    """Draw a frame around each block on the diagonal, with its name to the right of its lines."""
+    for name, first, last in picture.frames:
+        figure.add_shape(
+            type="rect",
+            x0=first - 0.5,
+            x1=last + 0.5,
+            y0=rows[first] - 0.5,
+            y1=rows[last] + 0.5,
+            line={"color": palette.text, "width": 1.6},
+        )
+        _write(
+            figure,
+            name,
+            xref="paper",
+            x=1,
+            xanchor="left",
+            xshift=8,
+            y=(rows[first] + rows[last]) / 2,
+            font={"color": palette.muted, "size": 12},
+        )
 
 
 def _rows_with_headings(picture: Picture) -> tuple[list[int], list[tuple[int, str]]]:

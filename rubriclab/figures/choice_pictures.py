@@ -17,7 +17,7 @@ from rubriclab.figures.pictures import Shown, mark
 from rubriclab.measures.judges import family_of
 from rubriclab.measures.pairs import TERMS
 from rubriclab.model.text import count
-from rubriclab.words.phrases import ci, inside, number, p_value
+from rubriclab.words.phrases import ci, inside, number, p_value, value_text
 from rubriclab.words.several import distinct_names, short, simulated_note, whole_row
 from rubriclab.words.subject import CHOICES
 
@@ -98,11 +98,15 @@ def by_task(
 def _family_heading(findings: Findings, judge: str, fairness: bool) -> str:
     """Return the heading of a judge's family, with the mean PC of its judges."""
     family = family_of(judge)
-    heading = family.upper() if family == "gpt" else family.capitalize()
+    heading = _family_name(family)
     rows = findings.select("family_pc", family=family)
     if rows and not fairness:
         heading += f" · {number(rows[0].value, '.0%')}"
     return heading
+
+
+def _family_name(family: str) -> str:
+    return family.upper() if family == "gpt" else family.capitalize()
 
 
 def _badness(point: Point, fairness: bool) -> float:
@@ -319,8 +323,23 @@ def agreement_matrix(
     )
     note = f"Above the diagonal: {names[0]}. Below: {names[1]}. {said} Bluer: more similar."
     levels = tuple(labels.values())
-    picture = Picture("matrix", tuple(series), f"Matrix of judge by judge. {said}", levels=levels)
+    frames = _family_blocks(judges)
+    if frames:
+        note += " Frames: families, guessed from the names."
+    picture = Picture(
+        "matrix", tuple(series), f"Matrix of judge by judge. {said}", levels=levels, frames=frames
+    )
     return Shown(title, picture, note + simulated_note(findings))
+
+
+def _family_blocks(judges: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
+    """Return name, first and last line of each family of two or more judges next to each other."""
+    lines: dict[str, list[int]] = defaultdict(list)
+    for line, judge in enumerate(judges):
+        lines[family_of(judge)].append(line)
+    return tuple(
+        (_family_name(family), own[0], own[-1]) for family, own in lines.items() if len(own) > 1
+    )
 
 
 def _by_family(judge: str) -> tuple[str, str]:
@@ -558,7 +577,7 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
             worse += sure and row.value < 0
         hover = (
             f"{short(judge)} − {short(base)} · {task}",
-            f"{number(row.value, row.about.form)}, {inside(row)}",
+            f"{value_text(row)}, {inside(row)}",
             f"{p_value(p)}{' by Holm' if 'p_holm' in row.counts else ''}",
             count(row.counts["n"], "unit"),
         )
@@ -567,7 +586,9 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
             tone = row.value / most
         point = mark(row, task, *hover)
         of = {"judge": judge, "dataset": dataset, "against": base} | dict(row.of)
-        lines[judge].append(replace(point, decided=sure, tone=tone, of={**of, "against": base}))
+        of["against"] = base
+        text = number(row.value, row.about.form).removesuffix("%")
+        lines[judge].append(replace(point, text=text, decided=sure, tone=tone, of=of))
     series = tuple(Series(short(judge), tuple(points)) for judge, points in lines.items())
     levels = tuple(dict.fromkeys(point.label for line in series for point in line.points))
     what = "preference for a position" if fairness else "consistency"
@@ -578,6 +599,8 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
         f"{said} (paired t test over comparisons' units, p < 0.05, by Holm over judges and tasks). "
         "Bold and coloured: significant. Orange: less consistent than the baseline."
     )
+    if not fairness:
+        note = f"Percentage points of PC. {note}"
     if fairness:
         note = note.replace("less consistent than the baseline", "leans later than the baseline")
     picture = Picture("matrix", series, f"Matrix of judge by task. {said}.", levels=levels)

@@ -134,7 +134,8 @@ class Picture:
     of slopes, the two ends of the mean line, and the difference drawn next to them. ``left_out``:
     lines that are not drawn. ``apart``: of curves, a level whose marks are hollow, and that no line
     joins with the others. ``panels``: pictures next to each other that share their axes; each
-    has a ``title``, and below it a ``subtitle``.
+    has a ``title``, and below it a ``subtitle``. ``frames``: of a square matrix, the blocks that
+    get a frame: name, first and last line.
     """
 
     kind: str
@@ -154,6 +155,7 @@ class Picture:
     title: str = ""
     subtitle: str = ""
     panels: tuple["Picture", ...] = ()
+    frames: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def points(self) -> tuple[Point, ...]:

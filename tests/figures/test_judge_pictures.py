@@ -16,6 +16,7 @@ from rubriclab.figures.axis_pictures import ways_beside
 from rubriclab.figures.charts import draw
 from rubriclab.figures.marks import DARK, LIGHT, Picture, Point, Series
 from rubriclab.figures.pictures import Shown
+from rubriclab.words.phrases import row_text
 from rubriclab.words.several import distinct_names, headline, is_biased, line, one_a_judge
 from tests.figures.several import NAMES, chosen, criteria, scored
 from tests.tables import findings
@@ -260,6 +261,32 @@ def test_long_names_that_begin_alike_stay_apart() -> None:
         "x" * 30: f"{'x' * 15}…{'x' * 8}",
         "x" * 31: f"{'x' * 15}…{'x' * 8} 2",
     }
+
+
+@pytest.mark.papers(54)
+def test_families_have_frames_and_the_last_name_has_room() -> None:
+    """Plotly leaves out a label that would reach beyond the figure."""
+    picture = choices.agreement_matrix(chosen(15), "pairs", AGREE, ("all", "no ties")).picture
+    assert picture is not None
+    # In the order of families: claude, deepseek, gemini, gpt (with o1), llama, mistral, phi, qwen
+    assert picture.frames == (
+        ("Claude", 0, 1),
+        ("Gemini", 3, 4),
+        ("GPT", 5, 7),
+        ("Llama", 8, 9),
+        ("Qwen", 12, 13),
+    )
+    figure = draw(picture, LIGHT)
+    assert len(figure.layout.shapes) == len(picture.frames)
+    assert figure.layout.margin.r >= 6 * len(picture.levels[-1])
+
+
+@pytest.mark.papers(54)
+def test_differences_of_shares_are_percentage_points() -> None:
+    (row,) = chosen(6).select("family_difference")
+    said = row_text(row)
+    assert "%" not in said.replace("95%", "")
+    assert "percentage points (" in said
 
 
 @pytest.mark.papers(24)
