@@ -26,14 +26,16 @@ class Several:
 
     findings: of one run, or of conditions that Compare joined. dataset: the data set that the
     header chose. key: the beginning of the keys of widgets, so that two pages do not share them.
-    papers: what papers printed of the run's design. open: opens a place, given as parts of an
-    address (judge, data set, tab, filters); it is called by callbacks.
+    papers: what papers printed of the run's design. questions: returns the text that an item's
+    answers respond to, by item; empty where the run does not know it. open: opens a place, given as
+    parts of an address (judge, data set, tab, filters); it is called by callbacks.
     """
 
     findings: Findings
     dataset: str
     key: str = IN_RESULTS
     papers: tuple[PaperPart, ...] = ()
+    questions: Callable[[], Mapping[str, str]] = dict
     open: Callable[[Mapping[str, str]], None] = open_here
 
     @property

@@ -129,8 +129,14 @@ def _all_judges(several: Several, subject: Subject) -> None:
 def several_of(chosen: Chosen) -> Several:
     """Return every judge and data set of the run, for the views that compare them."""
     dataset = chosen.findings.conditions[chosen.condition].dataset
-    papers = tuple(state.kept(chosen.info.id).papers)
-    return Several(chosen.findings, dataset, papers=papers)
+    run = state.kept(chosen.info.id)
+
+    def questions() -> dict[str, str]:
+        return (
+            {} if run.plan is None else {item.item_id: item.instruction for item in run.plan.items}
+        )
+
+    return Several(chosen.findings, dataset, papers=tuple(run.papers), questions=questions)
 
 
 def nothing(title: str = "Results") -> None:

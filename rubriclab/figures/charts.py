@@ -915,6 +915,78 @@ def _rows_with_headings(picture: Picture) -> tuple[list[int], list[tuple[int, st
     return rows, headings
 
 
+DIRECTIONS = {-1.0: "triangle-left", 1.0: "triangle-right"}
+PLANE = (560, 372)
+"""Width and height of a plane without its margins, in px, by which names are placed."""
+NAME_HIGH, NAME_WIDE = 15, 6.6
+"""Height of a name and width of one of its characters, in px."""
+PLACES = tuple(
+    (side, up) for up in (10, -10, 24, -24, 38, -38, 52, -52, 66, -66, 80, -80) for side in (1, -1)
+)
+"""Where a name may stand: right or left of its mark, and so many px above it."""
+
+
+def _names_of_marks(figure: go.Figure, points: Sequence[Point]) -> None:
+    """Write the name of each mark where it covers neither a mark nor another name.
+
+    A name that stands further away has a line to its mark.
+    """
+    spots = spots_of(points)
+    taken = [(x - 7, x + 7, y - 7, y + 7) for x, y in spots]
+    for k, point in enumerate(points):
+        name = shorten(point.label, 24)
+        x, y = spots[k]
+        boxes = []
+        for side, up in PLACES:
+            near = x + 9 * side
+            far = near + side * NAME_WIDE * len(name)
+            middle = y + up
+            box = (min(near, far), max(near, far), middle - NAME_HIGH / 2, middle + NAME_HIGH / 2)
+            hits = sum(overlap(box, other) for other in taken)
+            outside = max(0.0, -box[0]) + max(0.0, box[1] - PLANE[0] - 8)
+            outside += max(0.0, -box[2]) + max(0.0, box[3] - PLANE[1])
+            boxes.append((hits + outside, abs(up), side, up, box))
+        _, _, side, up, box = min(boxes, key=lambda made: (made[0], made[1], -made[2]))
+        taken.append(box)
+        figure.add_annotation(
+            text=escape(name),
+            x=point.x,
+            y=point.value,
+            ax=9 * side,
+            ay=-up,
+            xanchor="left" if side > 0 else "right",
+            yanchor="middle",
+            font={"size": 12},
+            showarrow=True,
+            arrowhead=0,
+            arrowwidth=1 if abs(up) > NAME_HIGH else 0.1,
+            arrowcolor=figure.layout.font.color,
+            opacity=0.9,
+        )
+
+
+def spots_of(points: Sequence[Point]) -> list[tuple[float, float]]:
+    """Return where marks lie in a plane, in px from its lower left corner."""
+    spots = []
+    across = [end for p in points for end in (p.x, p.x_low, p.x_high) if math.isfinite(end)]
+    up = [end for p in points for end in (p.value, p.low, p.high) if math.isfinite(end)]
+    for point in points:
+        place = []
+        for value, ends, size in ((point.x, across, PLANE[0]), (point.value, up, PLANE[1])):
+            low, high = min(ends), max(ends)
+            room = 0.06 * (high - low) or 1.0
+            place.append(size * (value - low + room) / (high - low + 2 * room))
+        spots.append((place[0], place[1]))
+    return spots
+
+
+def overlap(box: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """Return the area, in px, that two boxes (left, right, low, high) have in common."""
+    wide = min(box[1], other[1]) - max(box[0], other[0])
+    high = min(box[3], other[3]) - max(box[2], other[2])
+    return wide * high if wide > 0 and high > 0 else 0.0
+
+
 def plane(picture: Picture, palette: Palette) -> go.Figure:
     """Draw marks with intervals both ways, each with its name; lines between them are dotted."""
     figure = _grid(palette, 440, 1, 1)
@@ -924,7 +996,8 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
         y=[point.value for point in points],
         mode="markers",
         marker={
-            "size": 10,
+            "size": [10 if math.isnan(point.tone) else 12 for point in points],
+            "symbol": [DIRECTIONS.get(point.tone, "circle") for point in points],
             "color": [palette.lines[0] if point.decided else palette.reference for point in points],
         },
         error_y=_whiskers(points, palette, width=0),
@@ -941,17 +1014,7 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
         },
         **_about(points),
     )
-    for point in points:
-        _write(
-            figure,
-            point.label,
-            x=point.x,
-            y=point.value,
-            xshift=8,
-            yshift=10,
-            xanchor="left",
-            font={"size": 12},
-        )
+    _names_of_marks(figure, points)
     _rules(figure, picture, palette, line=picture.target)
     if math.isfinite(picture.mean[0]):
         ends = [min(point.x for point in points), max(point.x for point in points)]

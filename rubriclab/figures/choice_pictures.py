@@ -208,6 +208,7 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
                 x_high=consistency.interval[1],
                 hover=hover,
                 of={"judge": judge, "dataset": dataset},
+                tone=_direction(preference),
             )
         )
     title = "**Are consistent judges fair?** · |PF| against PC, a mark a judge"
@@ -223,7 +224,10 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
         if high < 0:
             line, falls = (rows["level"].value, rows["slope"].value), "yes"
             title = "**Consistent judges are mostly fair** · |PF| against PC, a mark a judge"
-    note = f"Lines: {ci()}. "
+    note = (
+        f"{FIRST}: surely prefers the answer shown first; {LAST}: the one shown last; a circle: "
+        f"neither (95% CI of PF). Lines: {ci()}. "
+    )
     if falls == "yes":
         note += f"The line falls by {number(-rows['slope'].value)} over 100 points of PC "
         note += f"({inside(rows['slope'])}, judges as units)."
@@ -237,6 +241,12 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
         mean=line,
     )
     return Shown(title, picture, note + simulated_note(findings))
+
+
+def _direction(preference: Row) -> int:
+    """Return -1 where a judge surely prefers the earlier answer, 1 the later, else 0."""
+    low, high = preference.interval
+    return int(low > 0) - int(high < 0)
 
 
 def disagreement_steps(findings: Findings, dataset: str) -> Shown:

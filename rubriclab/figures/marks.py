@@ -78,7 +78,8 @@ class Point:
     effect. ``decided``: whether the verdict says that there is one. ``of``: what of the run it is
     about, which a click hands to Judgments. ``hover``: lines under the pointer, the first in bold.
     ``x``: of a plane, the number along the horizontal axis, with its own interval. ``tone``: of a
-    cell, its colour from -1 to 1, where that is not how far its number is from ``expected``.
+    cell, its colour from -1 to 1, where that is not how far its number is from ``expected``; of a
+    mark of a plane, its direction: -1 points left, 1 right, 0 neither.
     ``weight``: how much the mark rests on, which its area shows; NaN where it shows nothing.
     """
 

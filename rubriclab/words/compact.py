@@ -146,3 +146,62 @@ def direction_sentence(lines: Sequence[DirectionLine]) -> str:
     if differ:
         said += f" ({listed(differ)})"
     return f"{said}.".strip()
+
+
+# ---------------------------------------------------------------- hardest comparisons
+@dataclass(frozen=True)
+class HardLine:
+    """One comparison in one order on which judges part.
+
+    shown: the candidates in the order in which they were shown. tally: how many calls chose each.
+    differ: how many judges differ from the commonest choice, of how many.
+    """
+
+    item: str
+    prompt: str
+    shown: str
+    tally: str
+    differ: str
+
+
+def hard_lines(findings: Findings, dataset: str) -> list[HardLine]:
+    """Return the hardest comparisons of a data set, the hardest first."""
+    rows = [
+        row
+        for row in findings.select("hardest")
+        if findings.conditions[row.condition].dataset == dataset
+    ]
+    items = findings.judgments.table.items
+    about = {
+        str(item): (str(candidate or ""), str(prompt or ""))
+        for item, candidate, prompt, own in zip(
+            items["item_id"], items["candidate"], items["prompt"], items["dataset"], strict=True
+        )
+        if own == dataset
+    }
+    lines = []
+    for row in rows:
+        candidate, prompt = about.get(str(row.of["item"]), ("", ""))
+        shown = _names_in_order(str(row.of["order"]), candidate.split("|"))
+        tally = [f"{name} {won}" for name, won in zip(shown, row.counts["wins"], strict=True)]
+        for name, times in (("tie", row.counts["ties"]), ("no winner", row.counts["unparsed"])):
+            if times:
+                tally.append(f"{name} {times}")
+        lines.append(
+            HardLine(
+                str(row.of["item"]),
+                prompt,
+                ", then ".join(shown),
+                " · ".join(tally),
+                f"{row.value:g} of {row.counts['judges']:g}",
+            )
+        )
+    return lines
+
+
+def _names_in_order(order: str, candidates: Sequence[str]) -> list[str]:
+    """Return the candidates as an order such as “2 1” shows them; their numbers if unknown."""
+    numbers = order.split()
+    if len(candidates) != len(numbers):
+        return [f"answer {number_of}" for number_of in numbers]
+    return [candidates[int(number_of) - 1] for number_of in numbers]

@@ -4,18 +4,21 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 
 from rubriclab.core.joined import Side, joined
 from rubriclab.core.topic import Findings
 from rubriclab.exports.table import picture_frame
+from rubriclab.figures import charts
 from rubriclab.figures import choice_pictures as choices
 from rubriclab.figures import judge_pictures as scores
 from rubriclab.figures.axis_pictures import ways_beside
 from rubriclab.figures.charts import draw
 from rubriclab.figures.marks import DARK, LIGHT, Picture, Point, Series
 from rubriclab.figures.pictures import Shown
+from rubriclab.words.compact import hard_lines
 from rubriclab.words.phrases import row_text
 from rubriclab.words.several import distinct_names, headline, is_biased, line, one_a_judge
 from tests.figures.several import NAMES, chosen, criteria, scored
@@ -287,6 +290,37 @@ def test_differences_of_shares_are_percentage_points() -> None:
     said = row_text(row)
     assert "%" not in said.replace("95%", "")
     assert "percentage points (" in said
+
+
+@pytest.mark.papers(50)
+def test_a_plane_keeps_directions_and_its_names_apart() -> None:
+    shown = choices.fairness_plane(chosen(15), "pairs")
+    assert shown.picture is not None
+    # Each judge leans to the answer shown first, the later ones surely.
+    assert {point.tone for point in shown.picture.points} == {-1.0, 0.0}
+    assert "prefers the answer shown first" in shown.note
+    figure = draw(shown.picture, LIGHT)
+    assert set(figure.data[0].marker.symbol) == {"triangle-left", "circle"}
+    names = figure.layout.annotations
+    assert len(names) == 15
+    boxes = []
+    spots = charts.spots_of(shown.picture.points)
+    for (x, y), name in zip(spots, names, strict=True):
+        near, middle = x + name.ax, y - name.ay
+        far = near + (1 if name.ax > 0 else -1) * charts.NAME_WIDE * len(name.text)
+        boxes.append((min(near, far), max(near, far), middle - 6, middle + 6))
+    assert not [(one, other) for one, other in combinations(boxes, 2) if charts.overlap(one, other)]
+
+
+@pytest.mark.papers(55)
+def test_hard_comparisons_say_what_was_shown_and_who_chose_it() -> None:
+    hardest = hard_lines(chosen(6), "pairs")[0]
+    first, second = hardest.shown.split(", then ")
+    assert {first, second} < {"alpha", "beta", "gamma"}
+    counts = dict(part.rsplit(" ", 1) for part in hardest.tally.split(" · "))
+    assert set(counts) == {first, second}
+    assert sum(map(int, counts.values())) == 6
+    assert hardest.differ == f"{min(map(int, counts.values()))} of 6"
 
 
 @pytest.mark.papers(24)
