@@ -541,7 +541,13 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
         return figure.update_layout(margin={"l": _margin(names, 130)}, clickmode="event+select")
     low, high = _reach(panels)
     shares = all(point.text.endswith("%") for point in picture.points)
+    if shares:  # a fitted curve may go beyond what a share can be, and ends at the panel's edge
+        low, high = max(low, -0.04), min(high, 1.04)
     figure.update_yaxes(range=[low, high], nticks=5, tickformat=".0%" if shares else None)
+    for k, panel in enumerate(panels):
+        if panel.axes[1] and k % across == 0:
+            where = {"row": k // across + 1, "col": 1}
+            figure.update_yaxes(title_text=escape(panel.axes[1]), title_standoff=4, **where)
     several = lines > 1
     return figure.update_layout(
         showlegend=several,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.figures.judge_pictures import MOST_PANELS, plane_of
+from rubriclab.figures.judge_pictures import plane_of
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown, mark
 from rubriclab.measures.judges import family_of
@@ -27,6 +27,8 @@ ALL = "All tasks"
 MOST_ERROR = 0.1
 """A judge with more replies that name no winner gets no mark of a lean: what is missing may hide
 it."""
+MOST_GAPS = 16
+"""Panels of the quality gap: four lines of four, enough for the 15 judges of Shi et al."""
 FEWEST_DOTS = 8
 """Cells that a drawn parabola needs."""
 Sort = Literal["family", "number", "name"]
@@ -402,14 +404,14 @@ def quality_gap(findings: Findings, dataset: str, outcome: Literal["PC", "PF"] =
     of = count(len(panels), "judge")
     verb = "bends" if bends == 1 else "bend"
     said = f"{bends} of {of} {verb} more than chance makes (p < 0.05, each on its own)."
-    note = f"{said} {GAP_NOTE}"
-    if len(panels) > MOST_PANELS:
-        note += f" {len(panels) - MOST_PANELS} more judges are in the table of all numbers."
+    note = f"{said} {GAP_NOTE} {GAP_AXES[outcome]}"
+    if len(panels) > MOST_GAPS:
+        note += f" {len(panels) - MOST_GAPS} more judges are in the table of all numbers."
     picture = Picture(
         "multiples",
         (),
         f"{outcome} of cells against the win rate of their candidate. {said}",
-        panels=tuple(panels[:MOST_PANELS]),
+        panels=tuple(panels[:MOST_GAPS]),
     )
     return Shown(GAP_TITLE, picture, note + simulated_note(findings))
 
@@ -453,7 +455,8 @@ def quality_gap_together(
         f"{outcome} of the cells of {judges} against the win rate of their candidate. {said}",
         panels=(replace(panel, title=f"All {judges}"),),
     )
-    return Shown(GAP_TITLE, picture, f"{said} {GAP_NOTE}" + simulated_note(findings))
+    note = f"{said} {GAP_NOTE} {GAP_AXES[outcome]}"
+    return Shown(GAP_TITLE, picture, note + simulated_note(findings))
 
 
 def _gap_points(findings: Findings, judge: str, code: int, outcome: str) -> list[Point]:
@@ -499,6 +502,10 @@ def _gap_points(findings: Findings, judge: str, code: int, outcome: str) -> list
     return points
 
 
+GAP_AXES = {
+    "PC": "Up: position consistency.",
+    "PF": "Up: preference fairness, plus where the later answer is preferred.",
+}
 GAP_FORMS = {"PC": ".0%", "PF": "+.2f"}
 """How numbers of either outcome are written."""
 
@@ -533,7 +540,7 @@ def _gap_panel(
         "curves",
         tuple(series),
         "",
-        axes=("Win rate of the model", ""),
+        axes=("Win rate of the model", outcome),
         target=target,
         subtitle=subtitle,
     )

@@ -205,3 +205,34 @@ def _names_in_order(order: str, candidates: Sequence[str]) -> list[str]:
     if len(candidates) != len(numbers):
         return [f"answer {number_of}" for number_of in numbers]
     return [candidates[int(number_of) - 1] for number_of in numbers]
+
+
+# ---------------------------------------------------------------- win rates
+@dataclass(frozen=True)
+class WinLine:
+    """How often one candidate wins, as shares; ties and flips count as half.
+
+    by_judge: NaN where a judge has no number. mean: over the judges. gap: how far the mean is from
+    even, with its sign: the quality gap to the average candidate.
+    """
+
+    candidate: str
+    mean: float
+    gap: float
+    by_judge: dict[str, float]
+
+
+def win_lines(findings: Findings, dataset: str) -> list[WinLine]:
+    """Return the win rates of the candidates of a data set, the best first."""
+    rates: dict[str, dict[str, float]] = {}
+    even = 0.5
+    for row in findings.select("win_rate"):
+        about = findings.conditions[row.condition]
+        if about.dataset == dataset and math.isfinite(row.value):
+            even = 1 / max(2, about.positions)
+            rates.setdefault(str(row.of["candidate"]), {}).setdefault(about.judge, row.value)
+    lines = []
+    for candidate, own in rates.items():
+        mean = sum(own.values()) / len(own)
+        lines.append(WinLine(candidate, mean, mean - even, own))
+    return sorted(lines, key=lambda line: -line.mean)

@@ -18,7 +18,7 @@ from rubriclab.figures.axis_pictures import ways_beside
 from rubriclab.figures.charts import draw
 from rubriclab.figures.marks import DARK, LIGHT, Picture, Point, Series
 from rubriclab.figures.pictures import Shown
-from rubriclab.words.compact import hard_lines
+from rubriclab.words.compact import hard_lines, win_lines
 from rubriclab.words.phrases import row_text
 from rubriclab.words.several import distinct_names, headline, is_biased, line, one_a_judge
 from tests.figures.several import NAMES, chosen, criteria, scored
@@ -201,6 +201,30 @@ def test_all_judges_together_have_the_cells_of_each_and_two_curves() -> None:
         sum(term * z**power for power, term in enumerate(of_chance))
     )
     assert (parabola.dash, chance.dash) == ("solid", "dash")
+
+
+@pytest.mark.papers(51)
+def test_the_quality_gap_of_15_judges_names_its_axes() -> None:
+    picture = choices.quality_gap(chosen(15), "pairs").picture
+    assert picture is not None
+    assert len(picture.panels) == 15
+    figure = draw(picture, LIGHT)
+    assert figure.layout.yaxis.title.text == "PC"
+    # A parabola ends at the panel's edge: consistency is a share.
+    assert figure.layout.yaxis.range[1] <= 1.04
+    assert figure.layout.yaxis.tickformat == figure.layout.xaxis.tickformat == ".0%"
+
+
+@pytest.mark.papers(52)
+def test_win_rates_are_one_line_a_model_with_its_gap() -> None:
+    found = chosen(6)
+    lines = win_lines(found, "pairs")
+    assert sorted(line.candidate for line in lines) == ["alpha", "beta", "gamma"]
+    rates = [row.value for row in found.select("win_rate", candidate=lines[0].candidate)]
+    assert list(lines[0].by_judge.values()) == rates
+    assert lines[0].mean == pytest.approx(sum(rates) / 6)
+    assert lines[0].gap == pytest.approx(sum(rates) / 6 - 0.5)
+    assert sum(line.gap for line in lines) == pytest.approx(0)
     assert "6 judges together" in together.alt
 
 
