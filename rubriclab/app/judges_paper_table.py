@@ -31,6 +31,7 @@ from rubriclab.words.paper_grid import (
 )
 from rubriclab.words.phrases import ci, inside, p_value, readable
 from rubriclab.words.several import simulated_note
+from rubriclab.words.yardstick import whom
 
 SCORED = ("chi2", "position_share:1", "cramers_v", "v_without_noise")
 QUALITY = ("pearson", "spearman", "within_item_sd")
@@ -110,7 +111,7 @@ def choose(findings: Findings, papers: Sequence[PaperPart], key: str) -> PaperTa
             offered,
             selection_mode="multi",
             default=at_first or offered[:4],
-            format_func=_called,
+            format_func=lambda text: _called(text, whom(findings)),
             key=f"{key}-measures-{across}",
         )
         if offered
@@ -128,9 +129,9 @@ def choose(findings: Findings, papers: Sequence[PaperPart], key: str) -> PaperTa
     return paper_table(findings, chosen, across=across, by_strategy=by_strategy, papers=papers)
 
 
-def _called(text: str) -> str:
+def _called(text: str, yardstick: str) -> str:
     """Return how a pill calls a measure."""
-    return f"{short_title(text)} with people" if text in CORRELATIONS else short_title(text)
+    return f"{short_title(text)} with {yardstick}" if text in CORRELATIONS else short_title(text)
 
 
 def _axes(findings: Findings, papers: Sequence[PaperPart]) -> list[str]:
@@ -184,7 +185,9 @@ def _with_yardsticks(findings: Findings, chosen: Sequence[str], key: str) -> lis
         "r and rho with",
         [*people, *judges],
         default=people or judges[:1],
-        format_func=lambda text: text.removeprefix("against="),
+        format_func=lambda text: (
+            whom(findings) if text == "people" else text.removeprefix("against=")
+        ),
         key=f"{key}-yardsticks",
     )
     out = [text for text in chosen if text not in CORRELATIONS]

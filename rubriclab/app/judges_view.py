@@ -32,8 +32,10 @@ class Several:
     findings: of one run, or of conditions that Compare joined. dataset: the data set that the
     header chose. key: the beginning of the keys of widgets, so that two pages do not share them.
     papers: what papers printed of the run's design. repeated: returns the ID of the run if more can
-    be asked of the same answers, else an empty text; it may read the whole study. open: opens a
-    place, given as parts of an address (judge, data set, tab, filters); callbacks call it.
+    be asked of the same answers, else an empty text; it may read the whole study. questions:
+    returns the text that an item's answers respond to, by item; empty where the run does not know
+    it. open: opens a place, given as parts of an address (judge, data set, tab, filters); callbacks
+    call it.
     """
 
     findings: Findings
@@ -41,6 +43,7 @@ class Several:
     key: str = IN_RESULTS
     papers: tuple[PaperPart, ...] = ()
     repeated: Callable[[], str] = never_repeated
+    questions: Callable[[], Mapping[str, str]] = dict
     open: Callable[[Mapping[str, str]], None] = open_here
 
     @property

@@ -40,6 +40,7 @@ from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.words.answer import Answer, judged
 from rubriclab.words.phrases import MINUS, ci, number, readable
+from rubriclab.words.several import over_one_of_many
 from rubriclab.words.subject import CHOICES, Subject, calls_in, settings, subjects_by_name
 from rubriclab.words.what_helps import has_help
 from rubriclab.words.with_people import has_people
@@ -96,12 +97,13 @@ def page() -> None:
     with menu, st.container(horizontal=True):
         _menu(info, answer)
         logged_button(info, "results-logged")
+    several = several_of(chosen)
+    _all_judges(several, subject)
     key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
     answer_tabs.answer_with_picture(
         answer, "bias", _main(chosen), key, partial(call_browser.open_calls, key)
     )
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
-    several = several_of(chosen)
     if judges_tab.is_shown(several):
         parts["Judges"] = lambda: judges_tab.draw(several)
     if subject.calls and has_people(findings, subject.condition):
@@ -117,6 +119,13 @@ def page() -> None:
     tabs(parts, "Judges" if len(ways) > 1 and "Judges" in parts else "Bias")
 
 
+def _all_judges(several: Several, subject: Subject) -> None:
+    """Say for how many judges the order matters, and that the answer below is of one of them."""
+    said = over_one_of_many(several.findings, subject)
+    if said:
+        st.markdown(f"**{safe(said)}.** The answer below is about {safe(subject.judge, 60)} alone.")
+
+
 def several_of(chosen: Chosen) -> Several:
     """Return every judge and data set of the run, for the views that compare them."""
     dataset = chosen.findings.conditions[chosen.condition].dataset
@@ -126,7 +135,18 @@ def several_of(chosen: Chosen) -> Several:
         # The user's own prompt lists what it lists: it cannot be asked with another list.
         return chosen.info.id if kept.plan is not None and kept.plan.study.prompt is None else ""
 
-    return Several(chosen.findings, dataset, papers=tuple(kept.papers), repeated=repeated)
+    def questions() -> dict[str, str]:
+        if kept.plan is None:
+            return {}
+        return {item.item_id: item.instruction for item in kept.plan.items}
+
+    return Several(
+        chosen.findings,
+        dataset,
+        papers=tuple(kept.papers),
+        repeated=repeated,
+        questions=questions,
+    )
 
 
 def nothing(title: str = "Results") -> None:

@@ -40,7 +40,6 @@ def ways_beside(findings: Findings, dataset: str) -> Shown:
     Xu et al. v2, Figure 1.
     """
     people = whom(findings)
-    title = f"**Which way to ask suffers least from order, and agrees most with {people}?**"
     ways = ways_asked(findings, dataset)
     changes: dict[tuple[str, str], Row] = {}
     close: dict[tuple[str, str], Row] = {}
@@ -56,6 +55,8 @@ def ways_beside(findings: Findings, dataset: str) -> Shown:
                 row = _first_whole(findings, measures, subject.condition)
                 if row is not None:
                     into[key] = row
+    title = f"**Which of {count(len(ways), 'way')} to ask suffers least from order"
+    title += f", and agrees most with {people}?**" if close else "?**"
     panels = []
     said = []
     for rows, name, below, target in (
@@ -73,12 +74,13 @@ def ways_beside(findings: Findings, dataset: str) -> Shown:
     note = f"Lines: {ci()} over independent units. Left: the judge's own noise is part of it."
     if "bare" in ways:
         note += " A bare scale lists nothing, so no order can change."
-    if {"pairs", "lists"} & set(ways):
-        note += " Who chooses gives no score, so there is no r."
-    if {"pairs", "lists"} & set(ways):
+    chosen = {"pairs", "lists"} & set(ways)
+    if chosen and close:
+        note += " A judge that chooses between answers gives no scores, so it has no r."
+    if chosen and better:
         note += (
-            " Of choices: how often the winner that people name is chosen more often than another "
-            "answer."
+            " For pairs and lists, right: how often the winner that the data name is chosen more "
+            "often than another answer."
         )
     levels = tuple(WAYS[way] for way in ways)
     picture = Picture("strips", (), " ".join(said), levels=levels, panels=tuple(panels))

@@ -541,7 +541,13 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
         return figure.update_layout(margin={"l": _margin(names, 130)}, clickmode="event+select")
     low, high = _reach(panels)
     shares = all(point.text.endswith("%") for point in picture.points)
+    if shares:  # a fitted curve may go beyond what a share can be, and ends at the panel's edge
+        low, high = max(low, -0.04), min(high, 1.04)
     figure.update_yaxes(range=[low, high], nticks=5, tickformat=".0%" if shares else None)
+    for k, panel in enumerate(panels):
+        if panel.axes[1] and k % across == 0:
+            where = {"row": k // across + 1, "col": 1}
+            figure.update_yaxes(title_text=escape(panel.axes[1]), title_standoff=4, **where)
     several = lines > 1
     return figure.update_layout(
         showlegend=several,
@@ -836,8 +842,13 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
     turned = len(coordinates) > 10 or max(map(len, coordinates)) > 14
     top = 120 if turned else 66
     figure = _grid(palette, top + 26 + MATRIX_ROW * lines, 1, 1)
+    # A turned label reaches to the right of its column, and one beyond the figure is not drawn.
+    beyond = [shorten(name, 18) for name in list(coordinates)[-1:] if turned]
+    right = max([16, *(6 * len(name) for name in beyond)])
+    right = max([right, *(24 + 8 * len(name) for name, _, _ in picture.frames)])
     figure.update_layout(
-        margin={"l": _margin(names, 190), "t": top, "b": 12}, clickmode="event+select"
+        margin={"l": _margin(names, 190), "t": top, "r": right, "b": 12},
+        clickmode="event+select",
     )
     size = 0 if len(coordinates) > MOST_NUMBERED else 12 if len(coordinates) <= 10 else 11
     _squares(figure, picture, palette, {"row": 1, "col": 1}, rows, size)
@@ -856,6 +867,7 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
             for at, heading in headings
         ]
     )
+    _frames(figure, picture, palette, rows)
     figure.update_xaxes(
         side="top",
         tickvals=list(coordinates.values()),
@@ -869,6 +881,29 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
         range=[lines - 0.4, -0.6],
         showgrid=False,
     )
+
+
+def _frames(figure: go.Figure, picture: Picture, palette: Palette, rows: Sequence[int]) -> None:
+    """Draw a frame around each block on the diagonal, with its name to the right of its lines."""
+    for name, first, last in picture.frames:
+        figure.add_shape(
+            type="rect",
+            x0=first - 0.5,
+            x1=last + 0.5,
+            y0=rows[first] - 0.5,
+            y1=rows[last] + 0.5,
+            line={"color": palette.text, "width": 1.6},
+        )
+        _write(
+            figure,
+            name,
+            xref="paper",
+            x=1,
+            xanchor="left",
+            xshift=8,
+            y=(rows[first] + rows[last]) / 2,
+            font={"color": palette.muted, "size": 12},
+        )
 
 
 def _rows_with_headings(picture: Picture) -> tuple[list[int], list[tuple[int, str]]]:
@@ -886,6 +921,78 @@ def _rows_with_headings(picture: Picture) -> tuple[list[int], list[tuple[int, st
     return rows, headings
 
 
+DIRECTIONS = {-1.0: "triangle-left", 1.0: "triangle-right"}
+PLANE = (560, 372)
+"""Width and height of a plane without its margins, in px, by which names are placed."""
+NAME_HIGH, NAME_WIDE = 15, 6.6
+"""Height of a name and width of one of its characters, in px."""
+PLACES = tuple(
+    (side, up) for up in (10, -10, 24, -24, 38, -38, 52, -52, 66, -66, 80, -80) for side in (1, -1)
+)
+"""Where a name may stand: right or left of its mark, and so many px above it."""
+
+
+def _names_of_marks(figure: go.Figure, points: Sequence[Point]) -> None:
+    """Write the name of each mark where it covers neither a mark nor another name.
+
+    A name that stands further away has a line to its mark.
+    """
+    spots = spots_of(points)
+    taken = [(x - 7, x + 7, y - 7, y + 7) for x, y in spots]
+    for k, point in enumerate(points):
+        name = shorten(point.label, 24)
+        x, y = spots[k]
+        boxes = []
+        for side, up in PLACES:
+            near = x + 9 * side
+            far = near + side * NAME_WIDE * len(name)
+            middle = y + up
+            box = (min(near, far), max(near, far), middle - NAME_HIGH / 2, middle + NAME_HIGH / 2)
+            hits = sum(overlap(box, other) for other in taken)
+            outside = max(0.0, -box[0]) + max(0.0, box[1] - PLANE[0] - 8)
+            outside += max(0.0, -box[2]) + max(0.0, box[3] - PLANE[1])
+            boxes.append((hits + outside, abs(up), side, up, box))
+        _, _, side, up, box = min(boxes, key=lambda made: (made[0], made[1], -made[2]))
+        taken.append(box)
+        figure.add_annotation(
+            text=escape(name),
+            x=point.x,
+            y=point.value,
+            ax=9 * side,
+            ay=-up,
+            xanchor="left" if side > 0 else "right",
+            yanchor="middle",
+            font={"size": 12},
+            showarrow=True,
+            arrowhead=0,
+            arrowwidth=1 if abs(up) > NAME_HIGH else 0.1,
+            arrowcolor=figure.layout.font.color,
+            opacity=0.9,
+        )
+
+
+def spots_of(points: Sequence[Point]) -> list[tuple[float, float]]:
+    """Return where marks lie in a plane, in px from its lower left corner."""
+    spots = []
+    across = [end for p in points for end in (p.x, p.x_low, p.x_high) if math.isfinite(end)]
+    up = [end for p in points for end in (p.value, p.low, p.high) if math.isfinite(end)]
+    for point in points:
+        place = []
+        for value, ends, size in ((point.x, across, PLANE[0]), (point.value, up, PLANE[1])):
+            low, high = min(ends), max(ends)
+            room = 0.06 * (high - low) or 1.0
+            place.append(size * (value - low + room) / (high - low + 2 * room))
+        spots.append((place[0], place[1]))
+    return spots
+
+
+def overlap(box: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """Return the area, in px, that two boxes (left, right, low, high) have in common."""
+    wide = min(box[1], other[1]) - max(box[0], other[0])
+    high = min(box[3], other[3]) - max(box[2], other[2])
+    return wide * high if wide > 0 and high > 0 else 0.0
+
+
 def plane(picture: Picture, palette: Palette) -> go.Figure:
     """Draw marks with intervals both ways, each with its name; lines between them are dotted."""
     figure = _grid(palette, 440, 1, 1)
@@ -895,7 +1002,8 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
         y=[point.value for point in points],
         mode="markers",
         marker={
-            "size": 10,
+            "size": [10 if math.isnan(point.tone) else 12 for point in points],
+            "symbol": [DIRECTIONS.get(point.tone, "circle") for point in points],
             "color": [palette.lines[0] if point.decided else palette.reference for point in points],
         },
         error_y=_whiskers(points, palette, width=0),
@@ -912,17 +1020,7 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
         },
         **_about(points),
     )
-    for point in points:
-        _write(
-            figure,
-            point.label,
-            x=point.x,
-            y=point.value,
-            xshift=8,
-            yshift=10,
-            xanchor="left",
-            font={"size": 12},
-        )
+    _names_of_marks(figure, points)
     _rules(figure, picture, palette, line=picture.target)
     if math.isfinite(picture.mean[0]):
         ends = [min(point.x for point in points), max(point.x for point in points)]

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Literal
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.figures.judge_pictures import MOST_PANELS, plane_of
+from rubriclab.figures.judge_pictures import plane_of
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown, mark
 from rubriclab.measures.judges import family_of
 from rubriclab.measures.pairs import TERMS
 from rubriclab.model.text import count
-from rubriclab.words.phrases import ci, inside, number, p_value
+from rubriclab.words.phrases import ci, inside, number, p_value, value_text
 from rubriclab.words.several import distinct_names, short, simulated_note, whole_row
 from rubriclab.words.subject import CHOICES
 
@@ -27,6 +27,8 @@ ALL = "All tasks"
 MOST_ERROR = 0.1
 """A judge with a higher error rate (Shi et al.) gets no mark of a lean: what is missing may hide
 it."""
+MOST_GAPS = 16
+"""Panels of the quality gap: four lines of four, enough for the 15 judges of Shi et al."""
 FEWEST_DOTS = 8
 """Cells that a drawn parabola needs."""
 Sort = Literal["family", "number", "name"]
@@ -98,11 +100,15 @@ def by_task(
 def _family_heading(findings: Findings, judge: str, fairness: bool) -> str:
     """Return the heading of a judge's family, with the mean PC of its judges."""
     family = family_of(judge)
-    heading = family.upper() if family == "gpt" else family.capitalize()
+    heading = _family_name(family)
     rows = findings.select("family_pc", family=family)
     if rows and not fairness:
         heading += f" · {number(rows[0].value, '.0%')}"
     return heading
+
+
+def _family_name(family: str) -> str:
+    return family.upper() if family == "gpt" else family.capitalize()
 
 
 def _badness(point: Point, fairness: bool) -> float:
@@ -204,6 +210,7 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
                 x_high=consistency.interval[1],
                 hover=hover,
                 of={"judge": judge, "dataset": dataset},
+                tone=_direction(preference),
             )
         )
     title = "**Are consistent judges fair?** · |PF| against PC, a mark a judge"
@@ -219,7 +226,10 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
         if high < 0:
             line, falls = (rows["level"].value, rows["slope"].value), "yes"
             title = "**Consistent judges are mostly fair** · |PF| against PC, a mark a judge"
-    note = f"Lines: {ci()}. "
+    note = (
+        f"{FIRST}: surely prefers the answer shown first; {LAST}: the one shown last; a circle: "
+        f"neither (95% CI of PF). Lines: {ci()}. "
+    )
     if falls == "yes":
         note += f"The line falls by {number(-rows['slope'].value)} over 100 points of PC "
         note += f"({inside(rows['slope'])}, judges as units)."
@@ -233,6 +243,12 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
         mean=line,
     )
     return Shown(title, picture, note + simulated_note(findings))
+
+
+def _direction(preference: Row) -> int:
+    """Return -1 where a judge surely prefers the earlier answer, 1 the later, else 0."""
+    low, high = preference.interval
+    return int(low > 0) - int(high < 0)
 
 
 def disagreement_steps(findings: Findings, dataset: str) -> Shown:
@@ -320,8 +336,23 @@ def agreement_matrix(
     note = f"Above the diagonal: {names[0]}. Below: {names[1]}. {said} Bluer: more similar. "
     note += "A click opens the calls on which the two differ."
     levels = tuple(labels.values())
-    picture = Picture("matrix", tuple(series), f"Matrix of judge by judge. {said}", levels=levels)
+    frames = _family_blocks(judges)
+    if frames:
+        note += " Frames: families, guessed from the names."
+    picture = Picture(
+        "matrix", tuple(series), f"Matrix of judge by judge. {said}", levels=levels, frames=frames
+    )
     return Shown(title, picture, note + simulated_note(findings))
+
+
+def _family_blocks(judges: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
+    """Return name, first and last line of each family of two or more judges next to each other."""
+    lines: dict[str, list[int]] = defaultdict(list)
+    for line, judge in enumerate(judges):
+        lines[family_of(judge)].append(line)
+    return tuple(
+        (_family_name(family), own[0], own[-1]) for family, own in lines.items() if len(own) > 1
+    )
 
 
 def _by_family(judge: str) -> tuple[str, str]:
@@ -374,14 +405,14 @@ def quality_gap(findings: Findings, dataset: str, outcome: Literal["PC", "PF"] =
     of = count(len(panels), "judge")
     verb = "bends" if bends == 1 else "bend"
     said = f"{bends} of {of} {verb} more than chance makes (p < 0.05, each on its own)."
-    note = f"{said} {GAP_NOTE}"
-    if len(panels) > MOST_PANELS:
-        note += f" {len(panels) - MOST_PANELS} more judges are in the table of all numbers."
+    note = f"{said} {GAP_NOTE} {GAP_AXES[outcome]}"
+    if len(panels) > MOST_GAPS:
+        note += f" {len(panels) - MOST_GAPS} more judges are in the table of all numbers."
     picture = Picture(
         "multiples",
         (),
         f"{outcome} of cells against the win rate of their candidate. {said}",
-        panels=tuple(panels[:MOST_PANELS]),
+        panels=tuple(panels[:MOST_GAPS]),
     )
     return Shown(GAP_TITLE, picture, note + simulated_note(findings))
 
@@ -425,7 +456,8 @@ def quality_gap_together(
         f"{outcome} of the cells of {judges} against the win rate of their candidate. {said}",
         panels=(replace(panel, title=f"All {judges}"),),
     )
-    return Shown(GAP_TITLE, picture, f"{said} {GAP_NOTE}" + simulated_note(findings))
+    note = f"{said} {GAP_NOTE} {GAP_AXES[outcome]}"
+    return Shown(GAP_TITLE, picture, note + simulated_note(findings))
 
 
 def _gap_points(findings: Findings, judge: str, code: int, outcome: str) -> list[Point]:
@@ -471,6 +503,10 @@ def _gap_points(findings: Findings, judge: str, code: int, outcome: str) -> list
     return points
 
 
+GAP_AXES = {
+    "PC": "Up: position consistency.",
+    "PF": "Up: preference fairness, plus where the later answer is preferred.",
+}
 GAP_FORMS = {"PC": ".0%", "PF": "+.2f"}
 """How numbers of either outcome are written."""
 
@@ -505,7 +541,7 @@ def _gap_panel(
         "curves",
         tuple(series),
         "",
-        axes=("Win rate of the model", ""),
+        axes=("Win rate of the model", outcome),
         target=target,
         subtitle=subtitle,
     )
@@ -559,7 +595,7 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
             worse += sure and row.value < 0
         hover = (
             f"{short(judge)} − {short(base)} · {task}",
-            f"{number(row.value, row.about.form)}, {inside(row)}",
+            f"{value_text(row)}, {inside(row)}",
             f"{p_value(p)}{' by Holm' if 'p_holm' in row.counts else ''}",
             count(row.counts["n"], "unit"),
         )
@@ -568,7 +604,9 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
             tone = row.value / most
         point = mark(row, task, *hover)
         of = {"judge": judge, "dataset": dataset, "against": base} | dict(row.of)
-        lines[judge].append(replace(point, decided=sure, tone=tone, of={**of, "against": base}))
+        of["against"] = base
+        text = number(row.value, row.about.form).removesuffix("%")
+        lines[judge].append(replace(point, text=text, decided=sure, tone=tone, of=of))
     series = tuple(Series(short(judge), tuple(points)) for judge, points in lines.items())
     levels = tuple(dict.fromkeys(point.label for line in series for point in line.points))
     what = "preference for a position" if fairness else "consistency"
@@ -579,6 +617,8 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
         f"{said} (paired t test over comparisons' units, p < 0.05, by Holm over judges and tasks). "
         "Bold and coloured: significant. Orange: less consistent than the baseline."
     )
+    if not fairness:
+        note = f"Percentage points of PC. {note}"
     if fairness:
         note = note.replace("less consistent than the baseline", "leans later than the baseline")
     picture = Picture("matrix", series, f"Matrix of judge by task. {said}.", levels=levels)

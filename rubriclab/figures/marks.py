@@ -78,7 +78,8 @@ class Point:
     effect. ``decided``: whether the verdict says that there is one. ``of``: what of the run it is
     about, which a click hands to Judgments. ``hover``: lines under the pointer, the first in bold.
     ``x``: of a plane, the number along the horizontal axis, with its own interval. ``tone``: of a
-    cell, its colour from -1 to 1, where that is not how far its number is from ``expected``.
+    cell, its colour from -1 to 1, where that is not how far its number is from ``expected``; of a
+    mark of a plane, its direction: -1 points left, 1 right, 0 neither.
     ``weight``: how much the mark rests on, which its area shows; NaN where it shows nothing.
     """
 
@@ -134,7 +135,8 @@ class Picture:
     of slopes, the two ends of the mean line, and the difference drawn next to them. ``left_out``:
     lines that are not drawn. ``apart``: of curves, a level whose marks are hollow, and that no line
     joins with the others. ``panels``: pictures next to each other that share their axes; each
-    has a ``title``, and below it a ``subtitle``.
+    has a ``title``, and below it a ``subtitle``. ``frames``: of a square matrix, the blocks that
+    get a frame: name, first and last line.
     """
 
     kind: str
@@ -154,6 +156,7 @@ class Picture:
     title: str = ""
     subtitle: str = ""
     panels: tuple["Picture", ...] = ()
+    frames: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def points(self) -> tuple[Point, ...]:
