@@ -27,6 +27,7 @@ from rubriclab.model.text import count, duration, shorten
 from rubriclab.study.decisions import packs
 from rubriclab.study.parts import PlanPart
 from rubriclab.study.plan import Plan
+from rubriclab.study.plan_looks import scope_of
 from rubriclab.study.subjects import Shape
 
 SIGNS_PER_TOKEN = 4.0
@@ -418,7 +419,7 @@ def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings) -> float:
     for code in part.of_item:
         item = plan.items[code]
         texts[code] = len(item.instruction) + len(item.response) + len(item.reference)
-    calls = list(islice(plan.calls(judge.name, part.scope), SAMPLED_CALLS))
+    calls = list(islice(plan.calls(judge.name, scope_of(part)), SAMPLED_CALLS))
     frames = questions = 0
     for call in calls:
         lengths = [len(message["content"]) for message in call.messages]

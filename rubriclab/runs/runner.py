@@ -687,6 +687,7 @@ def keep_run(store: Store, plan: Plan, answers_of: str = "") -> str:
         items=plan.items_frame(),
         dataset_id=" ".join(store.save_dataset(dataset) for dataset, _ in plan.sources),
         made_with=facts,
+        looks=plan.looks,
     )
 
 

@@ -25,6 +25,7 @@ from rubriclab.model.judgment import (
     Ordering,
     Status,
 )
+from rubriclab.model.looks import RunLooks, read_looks
 from rubriclab.model.study import ReadingPart, stored_reading, validated
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.read import CALL_COLUMNS, TEXTS, WHOLE, condition_of, with_none
@@ -123,6 +124,9 @@ def checked_table(
         )
     kept_items = _items(items)
     judged = _Judgments.of(judgments, conditions, orderings, Part(items.name, kept_items))
+    looks = None
+    if head.get("looks"):
+        looks = read_looks(head["looks"], items=len(kept_items), conditions=len(conditions))
     reading = validated(ReadingPart, head.get("reading") or {}, f"{name}: ")
     key, title = str(head["id"]), str(head["name"])[:MOST_NAME]
     rows = judged.checked()
@@ -139,21 +143,23 @@ def checked_table(
         rows=rows.iloc[by_call].reset_index(drop=True),
         planned=planned,
         probabilities=None if probabilities is None else probabilities[by_call],
-        state=_state(head.get("state"), planned, len(rows)),
+        state=_state(head.get("state"), planned, len(rows), looks),
         made_with=dict(head.get("made_with") or {}),
         reading=stored_reading(reading.model_dump(mode="json", exclude_unset=True)),
+        looks=looks,
     )
 
 
-def _state(given: Any, planned: Sequence[int], judgments: int) -> str:
+def _state(given: Any, planned: Sequence[int], judgments: int, looks: RunLooks | None) -> str:
     """Return the state of a run that nobody asks here.
 
-    A run that calls itself finished with fewer judgments than planned calls is not.
+    A run that calls itself finished with fewer judgments than planned calls is not, unless it may
+    have stopped at a look: then its complete batches alone decide what is said of it.
     """
     state = str(given)
     if state not in STATES or state in ("running", "planned"):
         return "interrupted"
-    if state == "finished" and sum(planned) > judgments:
+    if state == "finished" and looks is None and sum(planned) > judgments:
         return "interrupted"
     return state
 
