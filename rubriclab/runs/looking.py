@@ -1,0 +1,171 @@
+"""Go through a plan in batches, and stop each judge at the look that has its answer.
+
+A look is made of the store's rows alone (``core/looks.py``), so nothing has to be kept about it: a
+run that was killed is looked at again when it is resumed, and finds the same.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.looks import Look, look_of
+from rubriclab.core.topic import Findings
+from rubriclab.model.judgment import Call
+from rubriclab.model.looks import Scope
+from rubriclab.store.read import Reader
+from rubriclab.study.decisions import packs
+from rubriclab.study.plan import Plan
+
+SKIPPED_AT_ONCE = 200
+"""Answered calls that are passed over before other tasks get a turn. Each has to be planned to know
+its key, and a resumed run may begin with a million of them: its loop must hear of a pause."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Calls of one judge that are asked before the next look; all of them in a run without looks.
+
+    scope, number: the data set and axis, and the number of the batch in it. None for all.
+    """
+
+    judge: str
+    scope: Scope | None = None
+    number: int | None = None
+
+    def calls(self, plan: Plan) -> Iterator[Call]:
+        """Yield the calls of the batch."""
+        return plan.calls(self.judge, self.scope, self.number)
+
+    def requests(self, plan: Plan, done: set[str]) -> Iterator[list[Call]]:
+        """Yield the requests of the batch without the calls that are done, so possibly empty."""
+        return packs(self.calls(plan), done)
+
+
+@dataclass(frozen=True)
+class LookProgress:
+    """Where one judge is in a data set and axis, between two looks.
+
+    units: units at the last look; 0 before the first one.
+    next_units: units at the next look; None if none will come.
+    all_units: units at the last possible look.
+    calls: planned calls up to the next look, or up to the one at which the judge stopped.
+    needless: planned calls that will not be asked, because the answer is known.
+    """
+
+    judge: str
+    scope: Scope
+    units: int
+    next_units: int | None
+    all_units: int
+    calls: int
+    needless: int
+
+
+class Looking:
+    """What to ask next in a run that may stop early, judge by judge.
+
+    Args:
+        ask_all: ask every planned call, whatever the looks say.
+        before_look: is awaited before the store is read: it commits what is still waiting.
+        before_batch: is awaited before a batch is asked, for example to take over known replies.
+    """
+
+    def __init__(
+        self,
+        store: Reader,
+        run: str,
+        plan: Plan,
+        *,
+        ask_all: bool,
+        before_look: Callable[[], Awaitable[bool]],
+        before_batch: Callable[[Batch], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._run = run
+        self._plan = plan
+        self._ask_all = ask_all
+        self._before_look = before_look
+        self._before_batch = before_batch
+        # Replaced as a whole: other threads read it for a snapshot.
+        self.progress: dict[tuple[str, Scope], LookProgress] = {}
+        self.through: set[str] = set()
+
+    async def batches(self, judge: str, done: set[str]) -> AsyncIterator[Batch]:
+        """Yield the batches of a judge that have calls to ask, each when it is to be asked.
+
+        The caller asks all calls of a batch before it takes the next one, and ends the iteration if
+        it could not. After the last one the judge's name is in ``through``.
+        """
+        looks = self._plan.looks
+        if looks is None:
+            batch = Batch(judge)
+            if await next_request(batch.requests(self._plan, done)) is not None:
+                yield batch
+            self.through.add(judge)
+            return
+        for scope in self._plan.scopes:
+            number = 0
+            stopped = False
+            while number < len(looks.scopes[scope].units) and not stopped:
+                batch = Batch(judge, scope, number)
+                await self._before_batch(batch)
+                if await next_request(batch.requests(self._plan, done)) is not None:
+                    if number > 0 and not self._ask_all:
+                        if not await self._before_look():
+                            return
+                        stopped = await asyncio.to_thread(self._stops, judge, scope)
+                    if not stopped:
+                        self._note(judge, scope, looked=number, ahead=number + 1)
+                        yield batch
+                if not stopped:
+                    number += 1
+            self._note(judge, scope, looked=number, ahead=None)
+        self.through.add(judge)
+
+    def _stops(self, judge: str, scope: Scope) -> bool:
+        look = self.look(judge, scope)
+        return look is not None and look.stops
+
+    def look(self, judge: str, scope: Scope) -> Look | None:
+        """Return the last look at a judge, data set and axis; None before the first one."""
+        reading = self._plan.study.reading
+        judgments = Judgments(self._store.table(self._run), reading.unit)
+        return look_of(Findings(judgments, reading), judge, scope)
+
+    def _note(self, judge: str, scope: Scope, *, looked: int, ahead: int | None) -> None:
+        """Note where a judge is. ``looked``: batches that are done; ``ahead``: with the next one.
+
+        ``ahead`` is None if no further batch will be asked.
+        """
+        looks = self._plan.looks
+        assert looks is not None
+        units = looks.scopes[scope].units
+        of_batch = [0] * len(units)
+        for condition, planned in zip(self._plan.conditions, looks.planned, strict=True):
+            if condition.judge == judge and (condition.dataset, condition.reorder) == scope:
+                of_batch = [known + more for known, more in zip(of_batch, planned, strict=True)]
+        asked = looked if ahead is None else ahead
+        progress = LookProgress(
+            judge=judge,
+            scope=scope,
+            units=units[looked - 1] if looked else 0,
+            next_units=None if ahead is None else units[ahead - 1],
+            all_units=units[-1],
+            calls=sum(of_batch[:asked]),
+            needless=sum(of_batch[looked:]) if ahead is None else 0,
+        )
+        self.progress = self.progress | {(judge, scope): progress}
+
+
+async def next_request(requests: Iterator[list[Call]]) -> list[Call] | None:
+    """Return the next request that has anything to ask; None if there is none.
+
+    Most requests of a resumed run are empty. Other tasks get a turn every SKIPPED_AT_ONCE of them.
+    """
+    for skipped, calls in enumerate(requests, 1):
+        if calls:
+            return calls
+        if skipped % SKIPPED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return None
