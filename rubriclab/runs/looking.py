@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from rubriclab.core.judgments import Judgments
-from rubriclab.core.looks import Look, look_of
+from rubriclab.core.looks import look_of
 from rubriclab.core.topic import Findings
 from rubriclab.model.judgment import Call
 from rubriclab.model.looks import Scope
@@ -114,7 +114,9 @@ class Looking:
                     if number > 0 and not self._ask_all:
                         if not await self._before_look():
                             return
-                        stopped = await asyncio.to_thread(self._stops, judge, scope)
+                        stopped = await asyncio.to_thread(
+                            stops, self._store, self._run, self._plan, judge, scope
+                        )
                     if not stopped:
                         self._note(judge, scope, looked=number, ahead=number + 1)
                         yield batch
@@ -122,16 +124,6 @@ class Looking:
                     number += 1
             self._note(judge, scope, looked=number, ahead=None)
         self.through.add(judge)
-
-    def _stops(self, judge: str, scope: Scope) -> bool:
-        look = self.look(judge, scope)
-        return look is not None and look.stops
-
-    def look(self, judge: str, scope: Scope) -> Look | None:
-        """Return the last look at a judge, data set and axis; None before the first one."""
-        reading = self._plan.study.reading
-        judgments = Judgments(self._store.table(self._run), reading.unit)
-        return look_of(Findings(judgments, reading), judge, scope)
 
     def _note(self, judge: str, scope: Scope, *, looked: int, ahead: int | None) -> None:
         """Note where a judge is. ``looked``: batches that are done; ``ahead``: with the next one.
@@ -156,6 +148,45 @@ class Looking:
             needless=sum(of_batch[looked:]) if ahead is None else 0,
         )
         self.progress = self.progress | {(judge, scope): progress}
+
+
+def stops(store: Reader, run: str, plan: Plan, judge: str, scope: Scope) -> bool:
+    """Return whether the last look at a judge, data set and axis has the answer."""
+    reading = plan.study.reading
+    findings = Findings(Judgments(store.table(run), reading.unit), reading)
+    look = look_of(findings, judge, scope)
+    return look is not None and look.stops
+
+
+def open_batches(
+    store: Reader, run: str, plan: Plan, done: set[str], *, ask_all: bool
+) -> list[Batch]:
+    """Return the batches that are to be asked next: of each judge one in each scope at most.
+
+    In a run without looks, and with ``ask_all``, a judge has one batch with all its calls.
+    """
+    found: list[Batch] = []
+    for judge in plan.study.judges:
+        if plan.looks is None or ask_all:
+            found.append(Batch(judge.name))
+            continue
+        for scope in plan.scopes:
+            batch = _first_open(plan, judge.name, scope, done)
+            if batch is None:
+                continue
+            if batch.number == 0 or not stops(store, run, plan, judge.name, scope):
+                found.append(batch)
+    return found
+
+
+def _first_open(plan: Plan, judge: str, scope: Scope, done: set[str]) -> Batch | None:
+    """Return the first batch of a scope that has calls to ask."""
+    assert plan.looks is not None
+    for number in range(len(plan.looks.scopes[scope].units)):
+        batch = Batch(judge, scope, number)
+        if any(batch.requests(plan, done)):
+            return batch
+    return None
 
 
 async def next_request(requests: Iterator[list[Call]]) -> list[Call] | None:
