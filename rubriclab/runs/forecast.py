@@ -306,7 +306,7 @@ def _name_of(plan: Plan, part: PlanPart, *level: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Units:
+class PartUnits:
     """Independent units of a part. ``noun``: what they are called."""
 
     number: int
@@ -332,7 +332,7 @@ class _Search:
 
 def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None) -> Power:
     """Return what the first judge's calls about a part can detect."""
-    units = _units(plan, part)
+    units = units_of_part(plan, part)
     spread = None if seen is None else seen.spread
     level = _last_level(plan, part)
     if part.axis in CHOICES:
@@ -367,7 +367,7 @@ def _last_level(plan: Plan, part: PlanPart) -> float:
 
 
 def _search_choices(
-    plan: Plan, part: PlanPart, units: _Units, spread: float | None, level: float
+    plan: Plan, part: PlanPart, units: PartUnits, spread: float | None, level: float
 ) -> _Search:
     limits = plan.study.reading.smallest
     shares = [units_needed(limits.share, 1 - 1 / shape.positions) for shape in _shapes(part)]
@@ -382,7 +382,7 @@ def _search_choices(
 
 
 def _search_scores(
-    plan: Plan, part: PlanPart, units: _Units, spread: float | None, level: float
+    plan: Plan, part: PlanPart, units: PartUnits, spread: float | None, level: float
 ) -> _Search:
     limits = plan.study.reading.smallest
     per_group = len(part.subjects) / units.number
@@ -415,7 +415,9 @@ def _shapes(part: PlanPart) -> list[Shape]:
     return [shape for shape in part.by_shape if shape.positions > 1]
 
 
-def _power_sentence(part: PlanPart, units: _Units, search: _Search, smallest: float | None) -> str:
+def _power_sentence(
+    part: PlanPart, units: PartUnits, search: _Search, smallest: float | None
+) -> str:
     if part.axis == "bare":
         return (
             "Nothing is listed, so nothing is reordered. Ask the same answers with a rubric too, "
@@ -450,7 +452,7 @@ def _units_for(search: _Search, effect: float) -> int:
     return MIN_UNITS + index
 
 
-def _effect_sentence(part: PlanPart, units: _Units, effect: float, needed: int) -> str:
+def _effect_sentence(part: PlanPart, units: PartUnits, effect: float, needed: int) -> str:
     unit = "percentage points" if part.axis in CHOICES else "points"
     number = f"{needed:,} {units.noun}s"
     if needed >= MOST_GROUPS:
@@ -527,7 +529,7 @@ def _answer_tokens(part: PlanPart) -> float:
 # ---------------------------------------------------------------- what it can detect
 
 
-def _units(plan: Plan, part: PlanPart) -> _Units:
+def units_of_part(plan: Plan, part: PlanPart) -> PartUnits:
     """Return the independent units as results take them.
 
     These are prompts if every item has one and some share one, else texts (blocks) in the same way,
@@ -537,8 +539,8 @@ def _units(plan: Plan, part: PlanPart) -> _Units:
     for name, noun in (("prompt", "prompt"), ("block", "text")):
         values = [getattr(item, name) for item in items]
         if all(values) and len(set(values)) < len(values):
-            return _Units(len(set(values)), noun)
-    return _Units(len(items), "comparison" if part.axis in CHOICES else "answer")
+            return PartUnits(len(set(values)), noun)
+    return PartUnits(len(items), "comparison" if part.axis in CHOICES else "answer")
 
 
 def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray:

@@ -13,6 +13,7 @@ from rubriclab.core.looks import look_of
 from rubriclab.core.topic import Findings
 from rubriclab.model.judgment import Call
 from rubriclab.model.looks import Scope
+from rubriclab.runs.forecast import units_of_part
 from rubriclab.store.read import Reader
 from rubriclab.study.decisions import packs
 from rubriclab.study.plan import Plan
@@ -46,6 +47,7 @@ class Batch:
 class LookProgress:
     """Where one judge is in a data set and axis, between two looks.
 
+    noun: what a unit is called.
     units: units at the last look; 0 before the first one.
     next_units: units at the next look; None if none will come.
     all_units: units at the last possible look.
@@ -55,6 +57,7 @@ class LookProgress:
 
     judge: str
     scope: Scope
+    noun: str
     units: int
     next_units: int | None
     all_units: int
@@ -141,6 +144,7 @@ class Looking:
         progress = LookProgress(
             judge=judge,
             scope=scope,
+            noun=units_of_part(self._plan, self._plan.first_part(scope)).noun,
             units=units[looked - 1] if looked else 0,
             next_units=None if ahead is None else units[ahead - 1],
             all_units=units[-1],

@@ -263,6 +263,10 @@ class Plan:
                 by_id.setdefault(subject.id, []).append((code, number, subject))
         return by_id
 
+    def first_part(self, scope: Scope) -> PlanPart:
+        """Return the part of a scope with the first levels of the factors."""
+        return next(part for part in self.parts if scope_of(part) == scope)
+
     def _in_asking_order(
         self, group: Sequence[int], scope: Scope, batch: int | None
     ) -> Iterator[list[tuple[int, int, Subject]]]:

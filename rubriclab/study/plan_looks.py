@@ -34,6 +34,12 @@ def scope_looks(
     return {scope: _looks(list(asked), items, texts, seed) for scope, asked in calls.items()}
 
 
+def can_stop_early(part: PlanPart, items: Sequence[Item]) -> bool:
+    """Return whether a part has enough units for a look before its end."""
+    calls = [subject.items for subject in part.subjects]
+    return len(looks_at(len(set(_units(calls, items).values())))) > 1
+
+
 def planned_batches(
     part: PlanPart, shape: Shape, strategy: Strategy, judge: JudgeSettings, looks: ScopeLooks
 ) -> tuple[int, ...]:
