@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -78,17 +78,17 @@ class Judgments:
     @property
     def unit_kind(self) -> str:
         """``prompt``, ``block`` or ``item``."""
-        return self._units[0]
+        return self._units.kind
 
     @property
     def unit_of_item(self) -> Ints:
         """(items,): the unit of each item of the run."""
-        return self._units[1]
+        return self._units.code
 
     @property
     def unit_names(self) -> Names:
         """(units,): 64-bit hashes, the same for the same text in another run."""
-        return self._units[2]
+        return self._units.names
 
     @cached_property
     def arms(self) -> "tuple[Arm, ...]":
@@ -142,51 +142,77 @@ class Judgments:
         return text
 
     @cached_property
-    def _units(self) -> tuple[str, Ints, Names]:
-        for kind in ("prompt", "block") if self.unit == "auto" else (self.unit,):
-            if kind == "item" or not self._named(kind):
-                continue
-            names, code = self._blocks if kind == "block" else self._shared(kind)
-            if self.unit == "auto" and not bool((code[self.text_of_item] == code).all()):
-                # a batch of answers to several prompts: what is scored together is not independent
-                continue
-            if len(names) < len(self.items) or self.unit == kind:
-                return kind, code, names
-        names = self._hashes(self.items)
-        return "item", self.text_of_item, names
+    def _units(self) -> "ItemUnits":
+        return units_of(self.items, self.text_of_item, self.unit)
 
     @cached_property
     def _blocks(self) -> tuple[Names, Ints]:
-        return self._shared("block")
+        return _shared(self.items, "block")
 
     def _named(self, kind: str) -> bool:
-        return kind in self.items and bool(self.items[kind].notna().any())
+        return _is_named(self.items, kind)
 
-    def _shared(self, kind: str) -> tuple[Names, Ints]:
-        """Return names, and the code of each item, by a column's values within each data set.
 
-        Items without a value are on their own.
-        """
-        key = self.items["dataset"].astype(str) + "\0" + self.items[kind].astype(str)
-        alone = self.items[kind].isna().to_numpy()
-        code, texts = pd.factorize(key.to_numpy(dtype=object))
-        names = hash_names(texts)
-        if alone.any():
-            code = np.where(alone, len(texts) + np.arange(len(code)), code)
-            names = np.concatenate([names, self._hashes(self.items)])
-        present, code = distinct(code.astype(np.int64), len(names))
-        return names[present], code
+class ItemUnits(NamedTuple):
+    """What is independent among items.
 
-    def _hashes(self, items: pd.DataFrame) -> Names:
-        """(items,): a name of each item by itself.
+    kind: ``prompt``, ``block`` or ``item``. ``code`` (items,): the unit of each item. ``names``
+    (units,): 64-bit hashes, the same for the same text in another run.
+    """
 
-        From its text where that is known, else from its data set and id.
-        """
-        names = items["dataset"].astype(str) + "\0" + items["item_id"].astype(str)
-        if "unit_text" in items:
-            known = items["unit_text"].notna() & (items["unit_text"].astype(str) != "")
-            names = names.where(~known, items["unit_text"].astype(str))
-        return hash_names(names.to_numpy(dtype=object))
+    kind: str
+    code: Ints
+    names: Names
+
+
+def units_of(items: pd.DataFrame, text_of_item: Ints, unit: str = "auto") -> ItemUnits:
+    """Return the units of a run's items, by a choice that ``Judgments`` explains.
+
+    items: ITEM_COLUMNS and ``unit_text``. text_of_item: (items,) the first item of what one call
+    scores together.
+    """
+    for kind in ("prompt", "block") if unit == "auto" else (unit,):
+        if kind == "item" or not _is_named(items, kind):
+            continue
+        names, code = _shared(items, kind)
+        if unit == "auto" and not bool((code[text_of_item] == code).all()):
+            # a batch of answers to several prompts: what is scored together is not independent
+            continue
+        if len(names) < len(items) or unit == kind:
+            return ItemUnits(kind, code, names)
+    return ItemUnits("item", text_of_item, _hashes(items))
+
+
+def _is_named(items: pd.DataFrame, kind: str) -> bool:
+    return kind in items and bool(items[kind].notna().any())
+
+
+def _shared(items: pd.DataFrame, kind: str) -> tuple[Names, Ints]:
+    """Return names, and the code of each item, by a column's values within each data set.
+
+    Items without a value are on their own.
+    """
+    key = items["dataset"].astype(str) + "\0" + items[kind].astype(str)
+    alone = items[kind].isna().to_numpy()
+    code, texts = pd.factorize(key.to_numpy(dtype=object))
+    names = hash_names(texts)
+    if alone.any():
+        code = np.where(alone, len(texts) + np.arange(len(code)), code)
+        names = np.concatenate([names, _hashes(items)])
+    present, code = distinct(code.astype(np.int64), len(names))
+    return names[present], code
+
+
+def _hashes(items: pd.DataFrame) -> Names:
+    """(items,): a name of each item by itself.
+
+    From its text where that is known, else from its data set and id.
+    """
+    names = items["dataset"].astype(str) + "\0" + items["item_id"].astype(str)
+    if "unit_text" in items:
+        known = items["unit_text"].notna() & (items["unit_text"].astype(str) != "")
+        names = names.where(~known, items["unit_text"].astype(str))
+    return hash_names(names.to_numpy(dtype=object))
 
 
 def hash_names(texts: np.ndarray[Any, Any]) -> Names:
