@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rubriclab.model.asking import USUAL_ALPHA, Asking
 from rubriclab.model.judgment import (
     JUDGMENT_COLUMNS,
     Condition,
@@ -49,6 +50,8 @@ class Judgments:
     unit: str = "auto"
 
     def __post_init__(self) -> None:
+        if any(asking.batches is None for asking in self.table.askings):
+            raise ValueError("Leave out unfinished batches first: core/looks.py:in_full_batches.")
         if self.unit not in ("auto", "item", "block", "prompt"):
             raise LabError(f"unit is “{self.unit}”; expected auto, item, block or prompt.")
         if self.unit in ("block", "prompt") and not self._named(self.unit):
@@ -72,8 +75,23 @@ class Judgments:
 
     @property
     def finished(self) -> bool:
-        """Return whether all planned calls are in: only then may a verdict be given."""
-        return self.table.state == "finished"
+        """Return whether all planned calls are in, or every judge has had a look at its batches."""
+        return all(map(self.has_verdict, range(len(self.conditions))))
+
+    def has_verdict(self, condition: int) -> bool:
+        """Return whether there are calls enough for a verdict: all planned ones, or a full batch.
+
+        A run that may stop early has its verdict from its first look on.
+        """
+        asking = self.asking_of(condition)
+        return self.table.state == "finished" or (asking is not None and bool(asking.batches))
+
+    def asking_of(self, condition: int) -> Asking | None:
+        """Return in which order a condition is asked; None where the run is looked at once."""
+        for asking in self.table.askings:
+            if condition in asking.conditions:
+                return asking
+        return None
 
     @property
     def unit_kind(self) -> str:
@@ -320,6 +338,17 @@ class Arm:
     @property
     def positions(self) -> int:
         return int(self.shown.shape[1])
+
+    @cached_property
+    def alpha(self) -> float:
+        """What p values about this arm are compared with: 0.05, or less at an early look."""
+        asking = self.run.asking_of(self.code)
+        return USUAL_ALPHA if asking is None else asking.alpha
+
+    @property
+    def level(self) -> float:
+        """The level of intervals about this arm: 0.95, or more at an early look."""
+        return 1 - self.alpha
 
     @property
     def scores(self) -> Floats:

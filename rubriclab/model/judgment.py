@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from rubriclab.model.asking import Asking
 from rubriclab.model.constraint import Constraint
 
 Reorder = Literal["options", "criteria", "responses", "pairs", "lists", "bare"]
@@ -311,6 +312,7 @@ class JudgmentTable:
     first. ``probabilities``: (rows, positions) or None. ``planned``: calls by condition. ``calls``:
     of a log what is known of each (call, condition, status, ``text`` its reply, ``prompt`` its
     messages as JSON), or None. ``notes``: (condition, one of NOTED) -> calls that have it.
+    ``askings``: of a run that may stop early, one of each judge, data set and axis.
     """
 
     run: str
@@ -326,6 +328,7 @@ class JudgmentTable:
     reading: Mapping[str, Any] = field(default_factory=dict)
     calls: pd.DataFrame | None = None
     notes: Mapping[tuple[int, str], int] = field(default_factory=dict)
+    askings: tuple[Asking, ...] = ()
 
     @property
     def simulated(self) -> bool:
