@@ -31,7 +31,15 @@ from rubriclab.core.judgments import Judgments
 from rubriclab.core.operations import Limit, check, derived
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.core.variant_effects import by_holm, form_gate
-from rubriclab.core.verdict import Verdicts, _mean, _positions, _single, decide, verdicts
+from rubriclab.core.verdict import (
+    Verdicts,
+    _mean,
+    _positions,
+    _single,
+    _Sizing,
+    decide,
+    verdicts,
+)
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart, Smallest
 from rubriclab.stats.resample import sum_by
@@ -60,17 +68,15 @@ def sizes(answers: Answers) -> dict[str, Any]:
     """
     table = cells(answers)
     usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
-    span = float(np.ptp(answers.points))
-    positions = _positions(table, usable, span)
+    sizing = _Sizing(table, usable, float(np.ptp(answers.points)))
+    positions = _positions(sizing)
     made: dict[str, Any] = {"positions": np.array(positions.leans)}
     if table.by_criterion:
         made["size"] = positions.value
     if not answers.choices:
-        made["mean"] = {
-            name: contrast.value for name, contrast in _mean(table, span).contrasts.items()
-        }
+        made["mean"] = {name: contrast.value for name, contrast in _mean(sizing).contrasts.items()}
     if not table.one_order_an_item:
-        made["single"] = max(0.0, _single(table, 1.0).value)
+        made["single"] = max(0.0, _single(sizing, 1.0).value)
     return made
 
 

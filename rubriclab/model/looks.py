@@ -5,21 +5,31 @@ so that a batch is a random sample whatever the order of the file, and the first
 are the same ones. Looks come when 1/16, 1/8, 1/4, 1/2 and all of the units are in, never before 10.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import NonNegativeInt, PositiveInt, ValidationError
 
 from rubriclab.model.part import Part
 from rubriclab.model.text import LabError, shorten
+
+if TYPE_CHECKING:
+    from rubriclab.model.judgment import Condition
 
 Stop = Literal["known", "decided"]
 """When a run ends before all its calls are asked.
 
 known: the order is shown to matter and so is the way it matters, or each question has its No.
 decided: each question has its Yes or its No.
+"""
+ALPHA = 0.05
+"""What p values are compared with where a run is looked at once. Intervals are drawn at 1 - ALPHA.
 """
 FIRST_LOOK = 10
 """Units at the first look. Below 8 no mean has a test or an interval."""
@@ -55,6 +65,31 @@ class RunLooks:
     scopes: Mapping[Scope, ScopeLooks]
     planned: tuple[tuple[int, ...], ...]
 
+    def by_judge(self, conditions: Sequence[Condition], items: int) -> tuple[JudgeLooks, ...]:
+        """Return the looks at each judge in each data set and axis. ``items``: of the run."""
+        codes: dict[tuple[str, Scope], list[int]] = {}
+        for code, condition in enumerate(conditions):
+            scope: Scope = (condition.dataset, condition.reorder)
+            codes.setdefault((condition.judge, scope), []).append(code)
+        made = []
+        for (judge, scope), own in codes.items():
+            looks = self.scopes[scope]
+            batch = np.full(items, -1, dtype=np.int64)
+            batch[list(looks.batch)] = list(looks.batch.values())
+            planned = np.array([self.planned[code] for code in own], dtype=np.int64)
+            made.append(
+                JudgeLooks(
+                    judge=judge,
+                    scope=scope,
+                    conditions=tuple(own),
+                    units=looks.units,
+                    batch=batch,
+                    planned=planned,
+                    stop=self.stop,
+                )
+            )
+        return tuple(made)
+
     def document(self) -> dict[str, Any]:
         """Return the looks as JSON values, as the store and a zip keep them."""
         scopes = []
@@ -70,6 +105,25 @@ class RunLooks:
             )
         planned = [list(calls) for calls in self.planned]
         return {"stop": self.stop, "scopes": scopes, "planned": planned}
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeLooks:
+    """The looks at one judge in one data set and axis.
+
+    conditions: the codes of its conditions.
+    units: how many units are asked in full at each look.
+    batch: (items of the run,) the look by which an item is asked, from 0; -1 for never.
+    planned: (conditions, looks) the calls of each batch.
+    """
+
+    judge: str
+    scope: Scope
+    conditions: tuple[int, ...]
+    units: tuple[int, ...]
+    batch: NDArray[np.int64]
+    planned: NDArray[np.int64]
+    stop: Stop
 
 
 class _StoredScope(Part):

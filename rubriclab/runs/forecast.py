@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from rubriclab.core.looks import planned_looks
+from rubriclab.core.batches import planned_looks
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import MIN_UNITS, units_needed

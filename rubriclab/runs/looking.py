@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from rubriclab.core.judgments import Judgments
-from rubriclab.core.looks import look_of
-from rubriclab.core.topic import Findings
+from rubriclab.core.looks import looks_at
 from rubriclab.model.judgment import Call
 from rubriclab.model.looks import Scope
 from rubriclab.runs.forecast import units_of_part
@@ -157,9 +156,12 @@ class Looking:
 def stops(store: Reader, run: str, plan: Plan, judge: str, scope: Scope) -> bool:
     """Return whether the last look at a judge, data set and axis has the answer."""
     reading = plan.study.reading
-    findings = Findings(Judgments(store.table(run), reading.unit), reading)
-    look = look_of(findings, judge, scope)
-    return look is not None and look.stops
+    judgments = Judgments(store.table(run), reading.unit)
+    for looked in judgments.looked:
+        if (looked.looks.judge, looked.looks.scope) == (judge, scope):
+            looks = looks_at(judgments, looked, reading.smallest)
+            return bool(looks) and looks[-1].stops
+    return False
 
 
 def open_batches(
