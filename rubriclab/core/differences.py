@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from rubriclab.core.estimate import Reach, missing
 from rubriclab.core.judgments import Arm, Judgments
 from rubriclab.core.operations import contrast
-from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import Interval, Word, word_of
+from rubriclab.model.asking import Asking
+from rubriclab.model.judgment import JudgmentTable
 
 MEASURES_OF = {
     "positions": ("position_share", "first_minus_last", "first_advantage"),
@@ -44,7 +45,16 @@ class Pair:
 
     @property
     def finished(self) -> bool:
-        return all(findings.judgments.finished for findings in self.findings)
+        sides = zip(self.findings, self.arms, strict=True)
+        return all(findings.judgments.has_verdict(arm.code) for findings, arm in sides)
+
+    @property
+    def alpha(self) -> float:
+        """1 less the level of intervals: where each side is at a look of its own, the wider one's.
+
+        Intervals of all looks hold together, so it does not matter why a side stopped.
+        """
+        return min(arm.alpha for arm in self.arms)
 
 
 class Part(NamedTuple):
@@ -107,11 +117,22 @@ def _restricted(findings: Findings, code: int, items: NDArray[Any]) -> tuple[Fin
         table,
         conditions=tuple(table.conditions[number] for number in numbers),
         planned=(),
+        askings=_askings(table, numbers),
         rows=table.rows[kept].assign(condition=condition).reset_index(drop=True),
         probabilities=None if table.probabilities is None else table.probabilities[kept],
     )
     restricted = Findings(Judgments(table, findings.reading.unit), findings.reading)
     return restricted, int(np.searchsorted(numbers, code))
+
+
+def _askings(table: JudgmentTable, conditions: NDArray[Any]) -> tuple[Asking, ...]:
+    """Return in which order these conditions were asked; batches that are in stay in."""
+    kept = (
+        replace(asking, planned=asking.planned[conditions])
+        for asking in table.askings
+        if np.isin(asking.conditions, conditions).any()
+    )
+    return tuple(kept)
 
 
 def differences(pair: Pair, against: Any = None) -> list[Row]:
@@ -142,7 +163,7 @@ def differences(pair: Pair, against: Any = None) -> list[Row]:
     made = []
     for question, parts in asked.items():
         # Sidak over all numbers: of each question, and of the questions.
-        level = (1 - ALPHA) ** (1 / (len(asked) * len(parts)))
+        level = (1 - pair.alpha) ** (1 / (len(asked) * len(parts)))
         made.append(_difference(pair, question, parts, level))
     return made
 
@@ -180,14 +201,17 @@ class _Furthest:
     most: float
 
 
-def _furthest(parts: Sequence[Part], reach: float, level: float) -> _Furthest:
-    """Return the number that a question's row is about; ``level``: of the bands."""
+def _furthest(parts: Sequence[Part], reach: float, level: float, alpha: float) -> _Furthest:
+    """Return the number that a question's row is about.
+
+    ``level``: of the bands; ``alpha``: 1 less the level of single intervals.
+    """
     ruled = [
         replace(row.estimate, rule=Reach(reach, row.value + row.estimate.influence))
         for row, *_ in parts
     ]
     bands = [estimate.interval(level) for estimate in ruled]
-    inside = [estimate.interval() for estimate in ruled]
+    inside = [estimate.interval(1 - alpha) for estimate in ruled]
     beyond = [max(low, -high) for low, high in bands]
     away = any(end > 0 for end in beyond)
     sizes = beyond if away else [_size(ends) for ends in inside]
@@ -195,14 +219,14 @@ def _furthest(parts: Sequence[Part], reach: float, level: float) -> _Furthest:
     most = max(map(_size, inside))
     if math.isfinite(most):
         # As in core/verdict.py: at least half of what units that were not met could carry.
-        unmet = 1 - ALPHA ** (1 / max(parts[furthest].row.estimate.units, 1))
+        unmet = 1 - alpha ** (1 / max(parts[furthest].row.estimate.units, 1))
         most = max(most, reach * unmet / 2)
     return _Furthest(parts[furthest], inside[furthest], bands[furthest], away, most)
 
 
 def _difference(pair: Pair, question: str, parts: Sequence[Part], level: float) -> Row:
     """Return the row of a question, with its word or the reason why it has none."""
-    furthest = _furthest(parts, _reach(pair, question, parts), level)
+    furthest = _furthest(parts, _reach(pair, question, parts), level, pair.alpha)
     row, a, b = furthest.part
     limit = _limit(pair, question, points=row.about.unit == "points")
     most, why = furthest.most, _why_no_word(pair)
@@ -263,13 +287,13 @@ def _why_no_word(pair: Pair) -> str:
         return pair.why
     if not pair.finished:
         return "unfinished"
-    return "" if any(map(math.isfinite, _gates(pair))) else "no_orders"
+    return "no_orders" if _gates(pair) == [None, None] else ""
 
 
-def _gates(pair: Pair) -> list[float]:
-    """Return p of either gate: does the order matter to any item? NaN for a side in one order."""
+def _gates(pair: Pair) -> list[bool | None]:
+    """Return whether either gate is open: does the order matter to any item? None in one order."""
     sides = zip(pair.findings, pair.arms, strict=True)
-    return [findings.gate_p(arm.code) for findings, arm in sides]
+    return [findings.gate_open(arm.code) for findings, arm in sides]
 
 
 def _not_shown(pair: Pair, question: str, row: Row) -> str:
@@ -282,6 +306,5 @@ def _not_shown(pair: Pair, question: str, row: Row) -> str:
     gates = _gates(pair)
     if question == "single":
         more = gates[0] if row.value > 0 else gates[1]
-        return "" if more <= ALPHA else "gate_of_more"
-    known = [p for p in gates if math.isfinite(p)]
-    return "" if min(known) <= ALPHA else "neither_gate"
+        return "" if more else "gate_of_more"
+    return "" if any(gates) else "neither_gate"

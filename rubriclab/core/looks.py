@@ -188,6 +188,9 @@ def gates(batches: Sequence[Floats], spent: Sequence[float], directions: Directi
             continue
         as_extreme = np.round(upper_p(-weighted[closed]) * closed.sum())
         p = (np.count_nonzero(~closed) + as_extreme) / len(total)
-        made.append(Gate(float(p[0]), parts, len(total), False, float(p.min()), budget))
+        # Where no deal changes anything there is a single one, as in ``permutation.gate``.
+        varies = bool((total != total[0]).any())
+        dealt = len(total) if varies else 1
+        made.append(Gate(float(p[0]), parts, dealt, not varies, float(p.min()), budget))
         closed[closed] = p > budget + FLAT
     return made

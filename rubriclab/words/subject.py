@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from rubriclab.core.cells import is_full
 from rubriclab.core.fairness import FreeMass, free_mass
 from rubriclab.core.judgments import Arm, widest
-from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import QUESTIONS, Findings, Row
 from rubriclab.core.variant_effects import Form, forms
 from rubriclab.core.verdict import (
@@ -147,7 +146,7 @@ class Subject:
 
     @property
     def gate_open(self) -> bool:
-        return self.gate <= ALPHA
+        return self.verdicts is not None and self.verdicts.gate.open
 
     @property
     def repeated(self) -> bool:
