@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rubriclab.core.batches import Looked
 from rubriclab.core.estimate import Reach, missing
 from rubriclab.core.judgments import Arm, Judgments
 from rubriclab.core.operations import contrast
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import Interval, Word, word_of
-from rubriclab.model.asking import Asking
-from rubriclab.model.judgment import JudgmentTable
 
 MEASURES_OF = {
     "positions": ("position_share", "first_minus_last", "first_advantage"),
@@ -105,7 +104,7 @@ def _restricted(findings: Findings, code: int, items: NDArray[Any]) -> tuple[Fin
 
     ``items``: (items,), whether each is kept. All findings where the setting judged no others.
     """
-    table = findings.judgments.table
+    table = findings.judgments.counted
     setting = findings.conditions[code].setting
     asked = table.rows["condition"].to_numpy()
     mine = np.array([other.setting == setting for other in findings.conditions])[asked]
@@ -117,22 +116,27 @@ def _restricted(findings: Findings, code: int, items: NDArray[Any]) -> tuple[Fin
         table,
         conditions=tuple(table.conditions[number] for number in numbers),
         planned=(),
-        askings=_askings(table, numbers),
+        looks=None,
         rows=table.rows[kept].assign(condition=condition).reset_index(drop=True),
         probabilities=None if table.probabilities is None else table.probabilities[kept],
     )
-    restricted = Findings(Judgments(table, findings.reading.unit), findings.reading)
+    looks = _part_of_looks(findings.judgments, numbers)
+    judgments = Judgments(table, findings.reading.unit, whole_looks=looks)
+    restricted = Findings(judgments, findings.reading)
     return restricted, int(np.searchsorted(numbers, code))
 
 
-def _askings(table: JudgmentTable, conditions: NDArray[Any]) -> tuple[Asking, ...]:
-    """Return in which order these conditions were asked; batches that are in stay in."""
-    kept = (
-        replace(asking, planned=asking.planned[conditions])
-        for asking in table.askings
-        if np.isin(asking.conditions, conditions).any()
-    )
-    return tuple(kept)
+def _part_of_looks(judgments: Judgments, numbers: NDArray[Any]) -> tuple[Looked, ...]:
+    """Return the looks at these conditions of a run, which get new numbers, from 0."""
+    made = []
+    for known in judgments.looked:
+        mine = np.isin(known.looks.conditions, numbers)
+        if mine.any():
+            kept = np.array(known.looks.conditions)[mine]
+            codes = tuple(np.searchsorted(numbers, kept).tolist())
+            own = replace(known.looks, conditions=codes, planned=known.looks.planned[mine])
+            made.append(Looked(own, known.complete))
+    return tuple(made)
 
 
 def differences(pair: Pair, against: Any = None) -> list[Row]:
