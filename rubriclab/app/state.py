@@ -212,14 +212,16 @@ def backup() -> bytes:
 
 @st.cache_data(show_spinner=False, max_entries=500)
 def _headline(content: str, run_id: str) -> str:
-    """Return the headline; see ``headline``. It belongs to the run's first condition."""
+    """Return the headline; see ``headline``. It is about the run's first condition with a list."""
     from rubriclab.core.cells import cells, from_arms
     from rubriclab.core.judgments import Judgments
     from rubriclab.figures.pictures import winner_classes
     from rubriclab.measures.position import shares
     from rubriclab.words.phrases import number
 
-    arm = Judgments(_kept(content, run_id).table).arms[0]
+    arms = Judgments(_kept(content, run_id).table).arms
+    # Bare scores have no order: the number of a run that has them too is about its first list.
+    arm = next((arm for arm in arms if arm.condition.reorder != "bare"), arms[0])
     if arm.condition.reorder == "options" and arm.ok.any():
         top = max(shares(arm), key=lambda row: row.value)
         return f"Position {top.of['position']} chosen in {number(top.value, '.0%')}"
@@ -229,11 +231,13 @@ def _headline(content: str, run_id: str) -> str:
         if not len(known):
             return NO_ESTIMATE
         return f"Same winner in every order: {number((known == 0).mean(), '.0%')}"
+    if not arm.condition.joint:
+        return NO_ESTIMATE
     table = cells(from_arms([arm]))
-    if arm.condition.joint and table.items:
-        means = table.lean.mean(axis=0)
-        return f"By position {number(means.min(), '+.2f')} to {number(means.max(), '+.2f')} points"
-    return NO_ESTIMATE
+    if not table.items:
+        return NO_ESTIMATE
+    means = table.lean.mean(axis=0)
+    return f"By position {number(means.min(), '+.2f')} to {number(means.max(), '+.2f')} points"
 
 
 def headline(info: RunInfo) -> str:

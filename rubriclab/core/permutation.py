@@ -352,7 +352,9 @@ def _chosen_in_other_orders(answers: Answers, item: Ints, order: Ints, shown: In
     """(calls, n): how often the item's other orders chose what this call shows at each position.
 
     Calls of the same order do not count: with a judge that follows the order, a lost reply would
-    itself lower the share, and replies lost at random would look like replies lost by position.
+    itself lower the share, and replies lost at random would look like replies lost by position. All
+    calls of an item get 0 if one of them has no parsed call in another order, as when two orders
+    are asked once each: then only the lost call would have a share, because it was lost.
     """
     n, parsed = shown.shape[1], answers.parsed
     codes = n + answers.choices
@@ -361,7 +363,11 @@ def _chosen_in_other_orders(answers: Answers, item: Ints, order: Ints, shown: In
         ..., :n
     ]
     others = tally.sum(axis=1, keepdims=True) - tally
-    share = others / np.maximum(others.sum(axis=2, keepdims=True), 1)
+    seen = others.sum(axis=2, keepdims=True)
+    share = others / np.maximum(seen, 1)
+    asked = crossed(item, items, order, len(shown)) > 0
+    informed = (seen[..., 0] > 0) | ~asked
+    share *= informed.all(axis=1)[:, None, None]
     return np.asarray(np.take_along_axis(share[item, order], shown[order], axis=1))
 
 

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rubriclab import api as notebook
-from rubriclab.app import call_browser
+from rubriclab.app import call_browser, state
 from rubriclab.model.judgment import Condition, JudgmentTable
 from tests.app.conftest import Lab, healthy, kept, texts
 from tests.figures.several import chosen, criteria, scored
@@ -160,6 +160,15 @@ def test_a_run_of_several_ways_to_ask_opens_on_their_comparison(lab: Lab, tmp_pa
     assert "Which way to ask suffers least from order" in texts(app)
     app = healthy(lab("results", run=kept(several_scores(tmp_path))))
     assert "Which way to ask suffers least from order" not in texts(app)
+
+
+def test_the_list_of_runs_shows_a_number_of_a_run_that_begins_with_bare_scores(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """Bare scores of several criteria have no order to count by."""
+    run = kept(ways(tmp_path))
+    assert state.headline(state.run_info(run)).startswith("Position 1 chosen in ")
+    assert "Could not show" not in texts(healthy(lab("runs")))
 
 
 def test_all_judges_is_a_choice_that_opens_their_tab(lab: Lab, tmp_path: Path) -> None:
