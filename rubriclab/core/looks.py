@@ -204,14 +204,23 @@ def complete_batches(rows: pd.DataFrame, asking: Asking) -> int:
     a call that failed after its retries.
     """
     mine = rows[np.isin(rows["condition"], asking.conditions)]
-    calls = mine.drop_duplicates(["condition", "call"])
-    unit = asking.rank[calls["item"].to_numpy(dtype=np.int64)]
-    planned = unit >= 0
-    made = np.zeros_like(asking.planned)
-    np.add.at(made, (calls["condition"].to_numpy(dtype=np.int64)[planned], unit[planned]), 1)
+    calls = mine.drop_duplicates(["condition", "call"])[["condition", "item"]]
+    made = calls_by_unit(asking.rank, calls.to_numpy(dtype=np.int64), len(asking.planned))
     lacking = (made < asking.planned).any(axis=0)
     in_full = int(np.argmax(lacking)) if lacking.any() else asking.units
     return int(np.searchsorted(planned_looks(asking.units).units, in_full, side="right"))
+
+
+def calls_by_unit(rank: Ints, calls: Ints, conditions: int) -> Ints:
+    """(conditions, units): how many calls there are about each unit, in the order of asking.
+
+    rank: as in ``Asking``. calls: (calls, 2) the condition of each and one of its items; those of
+    items that are not asked about do not count.
+    """
+    unit = rank[calls[:, 1]]
+    made = np.zeros((conditions, int(rank.max(initial=-1)) + 1), dtype=np.int64)
+    np.add.at(made, (calls[unit >= 0, 0], unit[unit >= 0]), 1)
+    return made
 
 
 def in_full_batches(table: JudgmentTable) -> JudgmentTable:
