@@ -323,12 +323,12 @@ def look_by_look(
         blocked = given.unparsed_p <= ALPHA
         if not blocked:  # else nothing is said at this look, and what was said before stays
             said = dict(given.questions)
-        ends = not blocked and _is_told(given, stop, was_open=was_open)
+        ends = not blocked and is_told(given, stop, was_open=was_open)
         yield Look(plan.units[number], plan.units[-1], plan.levels[number], ends, given)
         was_open = given.gate.open
 
 
-def _is_told(given: Verdicts, stop: Stop, *, was_open: bool) -> bool:
+def is_told(given: Verdicts, stop: Stop, *, was_open: bool) -> bool:
     """Return whether all is said that the run wants to know.
 
     was_open: the gate was open at the look before. Then one more look has tried to say how the
