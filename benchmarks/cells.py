@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special, stats
 
-from benchmarks import foreign
+from benchmarks import foreign, stopping
 from rubriclab.core import permutation as gate
 from rubriclab.core.cells import Answers, Cells, cells, from_arms
 from rubriclab.core.differences import differences, paired
@@ -573,7 +573,21 @@ def large_rows(maker: Callable[..., JudgmentTable], units: int) -> dict[str, flo
     return {key: (value + second[key]) / 2 for key, value in first.items() if key in second}
 
 
+def looked(about: About) -> Cell:
+    """A cell of runs that may stop early, of the part that its name ends with."""
+    kind = about.part.removeprefix("looks: ")
+    if kind == "two settings":
+        planted = "" if about.kind == "nothing" else about.kind
+        how: dict[str, Any] = {"units": about.units, "kind": planted, "size": about.size}
+        return Cell(partial(stopping.two_settings, how=about.how.split(", ")[0], **how))
+    own = about._replace(part=kind)
+    maker = MAKERS[kind](own)
+    study = partial(stopping.stopped_study, maker=maker, units=about.units, false=about.false)
+    return Cell(study, lambda: sizes(maker(np.random.default_rng(10**6), LARGE)))
+
+
 PARTS: dict[str, Callable[[About], Cell]] = {
+    **dict.fromkeys([f"looks: {part}" for part in (*MAKERS, "two settings")], looked),
     **dict.fromkeys(MAKERS, asked),
     "forms of a prompt": forms_cell,
     "mixed arms": mixed_cell,

@@ -119,12 +119,12 @@ def look_by_look(
         blocked = given.unparsed_p <= ALPHA
         if not blocked:  # else nothing is said at this look, and what was said before stays
             said = dict(given.questions)
-        ends = not blocked and _is_told(given, stop, was_open=was_open)
+        ends = not blocked and is_told(given, stop, was_open=was_open)
         yield Look(plan.units[number], plan.units[-1], plan.levels[number], ends, given)
         was_open = given.gate.open
 
 
-def _is_told(given: Verdicts, stop: Stop, *, was_open: bool) -> bool:
+def is_told(given: Verdicts, stop: Stop, *, was_open: bool) -> bool:
     """Return whether all is said that the run wants to know.
 
     was_open: the gate was open at the look before. Then one more look has tried to say how the
@@ -132,8 +132,8 @@ def _is_told(given: Verdicts, stop: Stop, *, was_open: bool) -> bool:
     """
     words = {name: verdict.word for name, verdict in given.questions.items()}
     if stop == "known" and given.gate.open:
-        position_is_told = words.get("positions", "undecided") != "undecided"
-        return was_open or position_is_told or words.get("mean") == "effect"
+        positionis_told = words.get("positions", "undecided") != "undecided"
+        return was_open or positionis_told or words.get("mean") == "effect"
     if given.single is not None and not given.single.repeated and len(words) > 1:
         # Without repeats the noise of single scores is not known, so their No never comes.
         del words["single"]
