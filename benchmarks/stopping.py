@@ -15,23 +15,15 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import foreign
+from rubriclab.core.batches import planned_looks
 from rubriclab.core.cells import Answers, of_items
 from rubriclab.core.differences import differences, paired
 from rubriclab.core.judgments import Judgments
-from rubriclab.core.looks import (
-    Look,
-    asking_order,
-    calls_by_unit,
-    in_full_batches,
-    is_told,
-    look_by_look,
-    looks_at,
-    planned_looks,
-)
+from rubriclab.core.looks import Look, is_told, look_by_look, looks_at
 from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import Verdicts, decide
-from rubriclab.model.asking import Asking
 from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.looks import RunLooks, ScopeLooks, asking_rank, batch_of_rank
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Ints
 
@@ -186,7 +178,8 @@ def two_settings(
     ]
     judges = how == "two judges"
     table = together(tables, judges=judges)
-    looks = [looks_at(table, asking, SMALLEST) for asking in table.askings]
+    judgments = Judgments(table)
+    looks = [looks_at(judgments, known, SMALLEST) for known in judgments.looked]
     ends = [look[stops(look)[0]] for look in looks]
     made: dict[str, float] = {
         "asked until known": float(np.mean([look.units for look in ends])) / units
@@ -197,11 +190,11 @@ def two_settings(
         made["says anything of either, each at its own .05"] = any(said)
     if judges:
         kept = np.ones(len(table.rows), dtype=bool)
-        for asking, look in zip(table.askings, ends, strict=True):
-            late = asking.rank[table.rows["item"].to_numpy()] >= look.units
-            kept &= ~(np.isin(table.rows["condition"], asking.conditions) & late)
-        cut = replace(table, rows=table.rows[kept].reset_index(drop=True))
-        found = Findings(Judgments(in_full_batches(cut)))
+        item = table.rows["item"].to_numpy()
+        for known, look in zip(judgments.looked, ends, strict=True):
+            late = known.looks.batch[item] > known.looks.units.index(look.units)
+            kept &= ~(np.isin(table.rows["condition"], known.looks.conditions) & late)
+        found = Findings(Judgments(replace(table, rows=table.rows[kept].reset_index(drop=True))))
         for row in differences(paired(found, 0, found, 1)):
             made[f"false {row.counts['question']} differs"] = row.verdict == "effect"
     return made
@@ -228,10 +221,14 @@ def together(tables: Sequence[JudgmentTable], *, judges: bool) -> JudgmentTable:
         items=items,
         rows=pd.concat([first.rows, rows], ignore_index=True),
     )
-    askings = []
-    for code in (0, 1):
-        mine = table.rows[table.rows["condition"] == code]
-        rank = asking_order(items, [(item,) for item in mine["item"].unique().tolist()], seed=1)
-        calls = mine[["condition", "item"]].to_numpy(dtype=np.int64)
-        askings.append(Asking(rank, calls_by_unit(rank, calls, 2)))
-    return replace(table, askings=tuple(askings))
+    scopes, planned = {}, []
+    for code, about in enumerate(table.conditions):
+        mine = table.rows[table.rows["condition"] == code]["item"].to_numpy(dtype=np.int64)
+        own = np.unique(mine).tolist()
+        units = planned_looks(len(own)).units
+        names = [str(k) if judges else f"{about.dataset} {k}" for k in own]
+        places = asking_rank(names, seed=1)
+        batch = {k: batch_of_rank(place, units) for k, place in zip(own, places, strict=True)}
+        scopes[about.dataset, about.reorder] = ScopeLooks(units=units, batch=batch)
+        planned.append(tuple(np.bincount([batch[k] for k in mine.tolist()]).tolist()))
+    return replace(table, looks=RunLooks("known", scopes, tuple(planned)))

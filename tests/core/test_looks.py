@@ -9,28 +9,24 @@ import pandas as pd
 import pytest
 
 from benchmarks import foreign
+from rubriclab.core.batches import Looks, levels, planned_looks
 from rubriclab.core.cells import Answers, of_items
 from rubriclab.core.differences import differences, paired
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.looks import (
     Look,
-    Looks,
-    asking_order,
-    calls_by_unit,
     dealt_sums,
     directions_of,
     gates,
-    in_full_batches,
-    levels,
     look_by_look,
-    looks_at,
-    planned_looks,
 )
+from rubriclab.core.looks import looks_at as core_looks_at
 from rubriclab.core.permutation import ALPHA, Directions, unparsed
 from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import Terms, decide
-from rubriclab.model.asking import Asking, Stop
 from rubriclab.model.judgment import JudgmentTable, Status
+from rubriclab.model.looks import RunLooks, ScopeLooks, Stop, asking_rank, batch_of_rank
+from rubriclab.model.looks import looks_at as model_looks_at
 from rubriclab.model.study import Smallest
 from tests.tables import (
     ORDERS,
@@ -39,7 +35,6 @@ from tests.tables import (
     comparisons,
     criteria,
     in_forms,
-    items_frame,
     on_two_sets,
     options,
     responses,
@@ -122,23 +117,14 @@ def test_two_equal_levels_are_those_of_pocock() -> None:
     assert levels((0.5, 1.0), (0.0294, 0.05)) == pytest.approx([0.0294, 0.0294], abs=1e-4)
 
 
-def test_units_are_asked_in_a_random_order_that_is_the_same_for_all_judges() -> None:
-    items = items_frame(60, prompt=[f"prompt {k // 2}" for k in range(60)])
-    rank = asking_order(items, [(k,) for k in range(60)], seed=1)
-    assert sorted(rank.tolist()) == sorted([*range(30)] * 2), "items of one prompt are one unit"
-    assert rank[::2].tolist() == rank[1::2].tolist()
-    assert rank[::2].tolist() != [*range(30)]
+def test_units_are_asked_in_a_random_order_that_hangs_on_their_texts() -> None:
+    names = [f"text {k}" for k in range(60)]
+    rank = asking_rank(names, seed=1)
+    assert sorted(rank) == [*range(60)]
+    assert rank != [*range(60)]
     mixed = np.random.default_rng(2).permutation(60)
-    moved = asking_order(items.iloc[mixed].reset_index(drop=True), [(k,) for k in range(60)], 1)
-    assert moved.tolist() == rank[mixed].tolist()
-    assert asking_order(items, [(k,) for k in range(60)], seed=2).tolist() != rank.tolist()
-
-
-def test_items_of_one_call_are_asked_together_and_others_never() -> None:
-    rank = asking_order(items_frame(7), [(0, 1), (2, 3), (4, 5)], seed=1)
-    assert rank[:6:2].tolist() == rank[1:6:2].tolist()
-    assert sorted(rank[:6:2].tolist()) == [0, 1, 2]
-    assert rank[6] == -1
+    assert asking_rank([names[k] for k in mixed], seed=1) == [rank[k] for k in mixed]
+    assert asking_rank(names, seed=2) != rank
 
 
 # ---------------------------------------------------------------------------------------- the gate
@@ -374,23 +360,39 @@ def test_lost_replies_that_follow_the_order_block_a_look() -> None:
 
 
 # ------------------------------------------------------------------------------ a run and its rows
+def ranks(table: JudgmentTable, together: list[tuple[int, ...]] | None = None) -> np.ndarray:
+    """(items,) the place of each item's unit in the order of asking, in its own data set."""
+    subjects = together or [(item,) for item in range(len(table.items))]
+    rank = np.full(len(table.items), -1)
+    for dataset in table.items["dataset"].unique():
+        own = [items for items in subjects if table.items["dataset"].iloc[items[0]] == dataset]
+        places = asking_rank([str(items) for items in own], seed=3)
+        for items, place in zip(own, places, strict=True):
+            rank[list(items)] = place
+    return rank
+
+
 def asked(table: JudgmentTable, together: list[tuple[int, ...]] | None = None) -> JudgmentTable:
-    """The run with an order of asking for each judge and data set; its calls are the plan."""
-    askings = []
-    condition, items = table.rows["condition"].to_numpy(), table.rows["item"].to_numpy()
-    for judge, dataset in dict.fromkeys((part.judge, part.dataset) for part in table.conditions):
-        codes = [
-            code
-            for code, part in enumerate(table.conditions)
-            if (part.judge, part.dataset) == (judge, dataset)
-        ]
-        mine = np.isin(condition, codes)
-        subjects = together or [(item,) for item in np.unique(items[mine]).tolist()]
-        rank = asking_order(table.items, subjects, seed=3)
-        calls = table.rows[mine].drop_duplicates(["condition", "call"])[["condition", "item"]]
-        planned = calls_by_unit(rank, calls.to_numpy(), len(table.conditions))
-        askings.append(Asking(rank, planned))
-    return replace(table, askings=tuple(askings), state="interrupted")
+    """The run with an order of asking; its calls are the plan."""
+    rank = ranks(table, together)
+    condition, item = table.rows["condition"].to_numpy(), table.rows["item"].to_numpy()
+    calls = table.rows.drop_duplicates(["condition", "call"])
+    scopes, planned = {}, []
+    for code, part in enumerate(table.conditions):
+        mine = np.unique(item[condition == code])
+        units = model_looks_at(int(rank[mine].max()) + 1)
+        batch = {k: batch_of_rank(int(rank[k]), units) for k in mine.tolist()}
+        scopes[part.dataset, part.reorder] = ScopeLooks(units=units, batch=batch)
+        own = [batch[k] for k in calls["item"][calls["condition"] == code]]
+        planned.append(tuple(np.bincount(own, minlength=len(units)).tolist()))
+    looks = RunLooks(stop="known", scopes=scopes, planned=tuple(planned))
+    return replace(table, looks=looks, state="interrupted")
+
+
+def looks_at(table: JudgmentTable) -> list[Look]:
+    """The looks at the first judge and data set."""
+    judgments = Judgments(table)
+    return core_looks_at(judgments, judgments.looked[0], SMALLEST)
 
 
 def biased(
@@ -405,24 +407,22 @@ def without(table: JudgmentTable, kept: Any) -> JudgmentTable:
     return replace(table, rows=table.rows[kept].reset_index(drop=True))
 
 
-def rank_of_rows(table: JudgmentTable) -> np.ndarray:
-    return np.asarray(table.askings[0].rank[table.rows["item"].to_numpy()])
+def rank_of_rows(table: JudgmentTable, together: list[tuple[int, ...]] | None = None) -> np.ndarray:
+    return np.asarray(ranks(table, together)[table.rows["item"].to_numpy()])
 
 
 def test_rows_of_an_unfinished_batch_count_in_no_number() -> None:
     table = asked(biased())
-    whole = looks_at(table, table.askings[0], SMALLEST)
+    whole = looks_at(table)
     assert [look.units for look in whole] == [10, 20, 40]
     place = rank_of_rows(table)
     killed = without(table, (place < 25) & (np.arange(len(place)) % 7 > 0) | (place < 20))
-    assert [bits(look) for look in looks_at(killed, killed.askings[0], SMALLEST)] == [
-        bits(look) for look in whole[:2]
-    ]
+    assert [bits(look) for look in looks_at(killed)] == [bits(look) for look in whole[:2]]
     one_call_less = without(
         killed, np.arange(len(killed.rows)) != np.flatnonzero(rank_of_rows(killed) == 15)[3]
     )
-    assert len(looks_at(one_call_less, killed.askings[0], SMALLEST)) == 1
-    assert looks_at(without(table, place < 9), table.askings[0], SMALLEST) == []
+    assert len(looks_at(one_call_less)) == 1
+    assert looks_at(without(table, place < 9)) == []
 
 
 def test_a_call_that_failed_for_good_is_final() -> None:
@@ -431,22 +431,20 @@ def test_a_call_that_failed_for_good_is_final() -> None:
     status[3] = int(Status.ERROR)
     score = table.rows["score"].where(status == int(Status.OK))
     failed = replace(table, rows=table.rows.assign(status=status, score=score))
-    assert len(looks_at(failed, failed.askings[0], SMALLEST)) == 3
+    assert len(looks_at(failed)) == 3
 
 
 def test_rows_of_a_run_may_come_in_any_order() -> None:
     table = asked(biased())
     mixed = table.rows.sample(frac=1, random_state=1).reset_index(drop=True)
-    whole = [bits(look) for look in looks_at(table, table.askings[0], SMALLEST)]
-    assert [
-        bits(look) for look in looks_at(replace(table, rows=mixed), table.askings[0], SMALLEST)
-    ] == whole
+    whole = [bits(look) for look in looks_at(table)]
+    assert [bits(look) for look in looks_at(replace(table, rows=mixed))] == whole
 
 
 def test_every_row_has_the_level_of_the_last_look() -> None:
     table = asked(biased())
     place = rank_of_rows(table)
-    found = Findings(Judgments(in_full_batches(without(table, place < 30))))
+    found = Findings(Judgments(without(table, place < 30)))
     level = planned_looks(40).levels[1]
     assert found.looks_of(0)[-1].units == 20
     assert found.verdicts_of(0) == found.looks_of(0)[-1].verdicts
@@ -462,15 +460,10 @@ def test_every_row_has_the_level_of_the_last_look() -> None:
 
 def test_a_run_without_a_full_batch_has_no_verdict() -> None:
     table = asked(biased())
-    found = Findings(Judgments(in_full_batches(without(table, rank_of_rows(table) < 9))))
+    found = Findings(Judgments(without(table, rank_of_rows(table) < 9)))
     assert not found.judgments.finished
     assert found.verdicts_of(0) is None
-    assert len(found.judgments.table.rows) == 0
-
-
-def test_unfinished_batches_must_be_left_out_first() -> None:
-    with pytest.raises(ValueError, match="in_full_batches"):
-        Judgments(asked(biased()))
+    assert len(found.judgments.counted.rows) == 0
 
 
 def two_judges(upto: int) -> JudgmentTable:
@@ -484,7 +477,7 @@ def two_judges(upto: int) -> JudgmentTable:
     )
     table = asked(both)
     late = (table.rows["condition"] == 1) & (rank_of_rows(table) >= upto)
-    return in_full_batches(without(table, ~late))
+    return without(table, ~late)
 
 
 def test_judges_are_asked_the_same_units_first_and_stop_by_themselves() -> None:
@@ -510,12 +503,12 @@ def test_a_comparison_has_the_wider_level_of_its_sides() -> None:
 
 
 def at_one_look(found: Findings) -> Findings:
-    return Findings(Judgments(replace(found.judgments.table, askings=(), state="finished")))
+    return Findings(Judgments(replace(found.judgments.counted, looks=None, state="finished")))
 
 
 def test_data_sets_have_looks_of_their_own() -> None:
     both = on_two_sets(biased(1), biased(2, items=24))
-    table = in_full_batches(asked(both))
+    table = asked(both)
     found = Findings(Judgments(table))
     assert [[look.units for look in found.looks_of(code)] for code in (0, 1)] == [
         [10, 20, 40],
@@ -528,22 +521,17 @@ def test_variants_share_the_level_of_the_look() -> None:
     """Both settings are in each batch; the default one decides when to stop."""
     forms = in_forms({"numbers": biased(1), "letters": biased(1, first=0.0)})
     table = asked(forms)
-    early = in_full_batches(without(table, rank_of_rows(table) < 20))
+    early = without(table, rank_of_rows(table) < 20)
     found = Findings(Judgments(early))
     ((_, of_form),) = found.forms
     assert of_form is not None
     level = planned_looks(40).levels[1]
     assert (of_form.alpha, of_form.gate.spent) == (level, level)
-    (asking,) = table.askings
-    by_look = looks_at(table, asking, SMALLEST)
+    by_look = looks_at(table)
     alone = asked(biased(1))
-    assert [bits(look) for look in by_look] == [
-        bits(look) for look in looks_at(alone, alone.askings[0], SMALLEST)
-    ]
+    assert [bits(look) for look in by_look] == [bits(look) for look in looks_at(alone)]
     half = table.rows["condition"].to_numpy() == 0
-    assert looks_at(without(table, half), asking, SMALLEST) == [], (
-        "the other setting is planned too"
-    )
+    assert looks_at(without(table, half)) == [], "the other setting is planned too"
 
 
 def test_criteria_pairs_and_batches_of_answers_are_looked_at() -> None:
@@ -559,11 +547,9 @@ def test_criteria_pairs_and_batches_of_answers_are_looked_at() -> None:
         (of_batches, [tuple(range(4 * k, 4 * k + 4)) for k in range(20)], [10, 20]),
     ):
         run = asked(table, together)
-        by_look = looks_at(run, run.askings[0], SMALLEST)
+        by_look = looks_at(run)
         assert [look.units for look in by_look] == units
         assert [look.verdicts.units for look in by_look] == units
         assert by_look[-1].verdicts.gate.open
-        early = without(run, rank_of_rows(run) < 10)
-        assert [bits(look) for look in looks_at(early, run.askings[0], SMALLEST)] == [
-            bits(by_look[0])
-        ]
+        early = without(run, rank_of_rows(run, together) < 10)
+        assert [bits(look) for look in looks_at(early)] == [bits(by_look[0])]
