@@ -33,7 +33,7 @@ from rubriclab.core.permutation import (
     weighted_p,
 )
 from rubriclab.core.verdict import Terms, Verdict, Verdicts, decide
-from rubriclab.model.looks import Stop
+from rubriclab.model.looks import Scope, Stop
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, Ints
 
@@ -52,6 +52,49 @@ class Look:
     alpha: float
     stops: bool
     verdicts: Verdicts
+
+
+@dataclass(frozen=True)
+class LastLook:
+    """Where one judge is, in a data set and axis of a run that may stop early.
+
+    condition: the first of its conditions.
+    number: of the last look, from 1; 0 before the first one.
+    units_at: how many units are asked in full at each look.
+    unit: what a unit is: ``prompt``, ``block``, ``text`` or ``item``.
+    alpha: what p values are compared with.
+    spent: how much of the gate's 5% may be spent by this look.
+    stops: the answer is known.
+    all_no: it is known because every question has its No.
+    needless: planned calls of the batches that are not complete.
+    """
+
+    judge: str
+    scope: Scope
+    condition: int
+    number: int
+    units_at: tuple[int, ...]
+    unit: str
+    alpha: float
+    spent: float
+    stops: bool
+    all_no: bool
+    needless: int
+
+    @property
+    def units(self) -> int:
+        """How many units were in at the last look."""
+        return self.units_at[self.number - 1] if self.number else 0
+
+    @property
+    def early(self) -> bool:
+        """Whether the judge stopped before its last planned call."""
+        return self.stops and self.number < len(self.units_at)
+
+    @property
+    def open_end(self) -> bool:
+        """Whether the answer is not known and calls are left."""
+        return not self.stops and self.number < len(self.units_at)
 
 
 # --------------------------------------------------------------------------------------- the looks

@@ -18,10 +18,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rubriclab.core.batches import planned_looks
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.fairness import WITHHELD
 from rubriclab.core.judgments import Arm, Judgments, grouped, widest
-from rubriclab.core.looks import Look, looks_of
+from rubriclab.core.looks import LastLook, Look, looks_of
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.variant_effects import Form, form_verdicts, forms
 from rubriclab.core.verdict import Verdict, Verdicts, verdicts
@@ -325,6 +326,35 @@ class Findings:
     def looks_of(self, condition: int) -> list[Look]:
         """Return the looks at a condition's setting; none where the run is looked at once."""
         return self._looks.get(self.conditions[condition].setting, [])
+
+    @cached_property
+    def last_looks(self) -> tuple[LastLook, ...]:
+        """Where each judge is in each data set and axis; none where a run is looked at once."""
+        made = []
+        for known in self.judgments.looked:
+            first = known.looks.conditions[0]
+            units_at = known.looks.units
+            plan = planned_looks(units_at[-1])
+            looks = self.looks_of(first)
+            words = set()
+            if looks:
+                words = {verdict.word for verdict in looks[-1].verdicts.questions.values()}
+            made.append(
+                LastLook(
+                    judge=known.looks.judge,
+                    scope=known.looks.scope,
+                    condition=first,
+                    number=known.complete,
+                    units_at=units_at,
+                    unit=self.judgments.arms[first].unit_kind,
+                    alpha=known.alpha,
+                    spent=plan.spent[max(known.complete - 1, 0)],
+                    stops=bool(looks) and looks[-1].stops,
+                    all_no=words == {"equivalent"},
+                    needless=known.needless,
+                )
+            )
+        return tuple(made)
 
     @cached_property
     def forms(self) -> tuple[tuple[Form, Verdicts | None], ...]:
