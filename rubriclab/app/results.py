@@ -180,7 +180,7 @@ def _menu(info: RunInfo, answer: Answer) -> None:
         return
     with menu:
         st.caption("The answer, to copy")
-        lines = [answer.early, answer.headline, answer.line]
+        lines = [answer.early, answer.headline, answer.line, answer.looked]
         for asked in answer.questions:
             lines.append(f"{asked.title} {asked.badge}. {asked.sentence}")
         lines.append(answer.note)
