@@ -313,6 +313,8 @@ def _number_and_state(info: RunInfo, held: bool) -> None:
     if reason.endswith("by you"):  # “paused by you” also says that it is paused
         stopped, reason = reason, ""
     facts = f"{info.done:,} of {count(info.planned, 'call')} · {info.created:%-d %b %Y}"
+    if info.state == "finished" and info.done < info.planned:
+        stopped = "answer clear, stopped early"
     if stopped:
         facts += f" · {stopped}"
     lines = [f"**{headline}**", f":small[:gray[{facts}]]"]
