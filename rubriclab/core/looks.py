@@ -33,7 +33,14 @@ from rubriclab.core.permutation import (
     weighted_p,
 )
 from rubriclab.core.verdict import Terms, Verdict, Verdicts, decide
-from rubriclab.model.looks import Scope, Stop
+from rubriclab.model.looks import (
+    RunLooks,
+    Scope,
+    ScopeLooks,
+    Stop,
+    asking_rank,
+    batch_of_rank,
+)
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, Ints
 
@@ -95,6 +102,31 @@ class LastLook:
     def open_end(self) -> bool:
         """Whether the answer is not known and calls are left."""
         return not self.stops and self.number < len(self.units_at)
+
+
+def rehearsed(judgments: Judgments, stop: Stop = "known") -> RunLooks:
+    """Return the looks that a finished run would have had, had it been allowed to stop early.
+
+    Its calls are the plan. It shows what stopping early does; it is no result of the run.
+    """
+    names = judgments.unit_names
+    scopes: dict[Scope, ScopeLooks] = {}
+    planned = []
+    for arm in judgments.arms:
+        scope: Scope = (arm.condition.dataset, arm.condition.reorder)
+        unit = judgments.unit_of_item[arm.item_code]
+        codes = np.unique(unit)
+        units_at = planned_looks(len(codes)).units
+        rank = asking_rank([str(names[code]) for code in codes], seed=0)
+        batch_of_unit = [batch_of_rank(place, units_at) for place in rank]
+        batch = np.array(batch_of_unit)[np.searchsorted(codes, unit)]
+        scopes[scope] = ScopeLooks(
+            units=units_at, batch=dict(zip(arm.item_code.tolist(), batch.tolist(), strict=True))
+        )
+        call = np.unique(arm.call, return_index=True)[1]
+        calls = np.bincount(batch[arm.item[call]], minlength=len(units_at))
+        planned.append(tuple(calls.tolist()))
+    return RunLooks(stop=stop, scopes=scopes, planned=tuple(planned))
 
 
 # --------------------------------------------------------------------------------------- the looks
