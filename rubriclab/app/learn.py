@@ -17,6 +17,7 @@ from rubriclab.core.judgments import Judgments
 from rubriclab.core.looks import rehearsed
 from rubriclab.core.topic import DEFINITIONS, MEASURES, Findings, Row
 from rubriclab.figures.cards import example_of
+from rubriclab.figures.marks import Picture, Series
 from rubriclab.figures.pictures import forest_of, main_picture, mark
 from rubriclab.figures.tab_pictures import calls_curve
 from rubriclab.words.answer import judged
@@ -124,13 +125,17 @@ def _stopping() -> None:
         st.markdown("\n".join(f"- {safe(line)}" for line in words["lines"]))
     with right, st.container(key="learn-stopping"):
         st.header(safe(words["picture"].format(**fields)), anchor=False)
-        marks = [
-            mark(row, f"after {units} answers" + (", clear" if stops else ""))
-            for units, row, stops in looks
-        ]
-        picture = forest_of(marks, "share of calls that chose position 1")
-        if picture is not None:
-            chart(picture, key="learn-stopping-chart")
+        even = 1 / state.findings(run_id).conditions[0].positions  # its orders are balanced
+        bars = tuple(mark(row, f"{units:,}", expected=even) for units, row, _ in looks)
+        said = ", ".join(f"{point.text} after {point.label} answers" for point in bars)
+        picture = Picture(
+            "bars",
+            (Series("", bars),),
+            f"Bar chart of the share of position 1 at each look: {said}.",
+            axes=("Answers that are in", ""),
+            reference=f"no bias: {number(even, '.0%')}",
+        )
+        chart(picture, key="learn-stopping-chart")
         st.caption(safe(words["caption"].format(**fields)))
 
 
