@@ -142,7 +142,8 @@ def differences(pair: Pair, against: Any = None) -> list[Row]:
     (Sidak), and the order is shown to matter to one of the two at all; for single scores, to the
     one that depends more. *equivalent*: every number's own 95% interval lies inside the smallest
     effect, and so does what units that were not met could carry (``core/verdict.py``). Shares are
-    compared with the smallest share, points with the smallest change of the mean.
+    compared with the smallest share, points with the smallest change of the mean. Where a side is
+    at a look at part of its run, the level is the higher one of both (``Pair.alpha``).
 
     ``against``: as for ``contrast``. In ``counts``: ``question``; the numbers ``a`` and ``b``;
     ``most``, the size that the difference may have; ``parts``, how many numbers a question has.

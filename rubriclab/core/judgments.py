@@ -84,7 +84,7 @@ class Judgments:
         A run that may stop early has its verdict from its first look on.
         """
         asking = self.asking_of(condition)
-        return self.table.state == "finished" or (asking is not None and bool(asking.batches))
+        return self.table.state == "finished" if asking is None else bool(asking.batches)
 
     def asking_of(self, condition: int) -> Asking | None:
         """Return in which order a condition is asked; None where the run is looked at once."""
