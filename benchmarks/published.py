@@ -382,7 +382,8 @@ def document(results: Results) -> str:
         "error, it stands in the table.\n\n" + coverage(lines),
         "Runs that may stop early": "Looked at when 1/16, 1/8, 1/4, 1/2 and all units are in "
         "(`core/looks.py`). Promise: an unbiased judge is accused at any look in at most .05. "
-        "Told: anything is said. Asked: mean share of the planned calls; a run that never stops asks 1. "
+        "Told: anything is said. Asked: mean share of the planned calls; a run that never stops "
+        "asks 1. "
         f"{told_at_looks(lines)}\n\n" + stopping(lines),
         "Never simulated": f"{NEVER}\n- Intervals of {', '.join(unseen)}.",
     }
