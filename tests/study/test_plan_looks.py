@@ -40,10 +40,10 @@ def referenced(count: int) -> DataSet:
     return DataSet("d", tuple(items))
 
 
-def of_two_sizes() -> DataSet:
-    """40 questions: every other one has three answers to compare, the others two."""
-    whole = questions(40, "abc").items
-    return DataSet("d", tuple(item for k, item in enumerate(whole) if k % 6 != 5))
+def of_two_scales() -> DataSet:
+    """40 answers under a criterion of five scores and under one of three, in turn."""
+    items = [Item(f"i{k}", f"response {k}", criterion="ab"[k % 2]) for k in range(40)]
+    return DataSet("d", tuple(items))
 
 
 def in_two_sets() -> Plan:
@@ -74,7 +74,11 @@ PLANS: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
     "pairs": ({"dataset": questions(40), "reorder": "pairs"}, (10, 20, 40)),
     "pairs of three": ({"dataset": questions(20, "abc"), "reorder": "pairs"}, (10, 20)),
     "lists": ({"dataset": questions(40, "abcd"), "reorder": "lists", "k": 3}, (10, 20, 40)),
-    "lists of two sizes": ({"dataset": of_two_sizes(), "reorder": "lists"}, (10, 20, 40)),
+    "scales": (
+        {"dataset": of_two_scales(), "criteria": (criterion("a"), criterion("b", 3))},
+        (10, 20, 40),
+    ),
+    "unequal calls": ({"dataset": data(41), "reorder": "responses", "k": 4}, (10,)),
     "responses": ({"dataset": questions(40, "abcd"), "reorder": "responses"}, (10, 20, 40)),
     "one call in pieces": ({"dataset": data(44), "reorder": "responses", "k": 2}, (11, 22)),
     "bare": ({"count": 40, "reorder": "bare"}, (10, 20, 40)),
