@@ -15,23 +15,16 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import foreign
+from rubriclab.core.batches import planned_looks
 from rubriclab.core.cells import Answers, of_items
 from rubriclab.core.differences import differences, paired
 from rubriclab.core.judgments import Judgments
-from rubriclab.core.looks import (
-    Look,
-    asking_order,
-    calls_by_unit,
-    in_full_batches,
-    is_told,
-    look_by_look,
-    looks_at,
-    planned_looks,
-)
+from rubriclab.core.looks import Look, is_told, look_by_look, looks_at
 from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import Verdicts, decide
-from rubriclab.model.asking import Asking
 from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.looks import RunLooks, Scope, ScopeLooks, asking_rank, batch_of_rank
+from rubriclab.model.looks import looks_at as units_at_looks
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Ints
 
@@ -186,7 +179,8 @@ def two_settings(
     ]
     judges = how == "two judges"
     table = together(tables, judges=judges)
-    looks = [looks_at(table, asking, SMALLEST) for asking in table.askings]
+    run = Judgments(table)
+    looks = [looks_at(run, looked, SMALLEST) for looked in run.looked]
     ends = [look[stops(look)[0]] for look in looks]
     made: dict[str, float] = {
         "asked until known": float(np.mean([look.units for look in ends])) / units
@@ -197,11 +191,12 @@ def two_settings(
         made["says anything of either, each at its own .05"] = any(said)
     if judges:
         kept = np.ones(len(table.rows), dtype=bool)
-        for asking, look in zip(table.askings, ends, strict=True):
-            late = asking.rank[table.rows["item"].to_numpy()] >= look.units
-            kept &= ~(np.isin(table.rows["condition"], asking.conditions) & late)
-        cut = replace(table, rows=table.rows[kept].reset_index(drop=True))
-        found = Findings(Judgments(in_full_batches(cut)))
+        for looked, end in zip(run.looked, ends, strict=True):
+            batches = looked.looks.units.index(end.units) + 1
+            late = looked.looks.batch[table.rows["item"].to_numpy()] >= batches
+            kept &= ~(np.isin(table.rows["condition"], looked.looks.conditions) & late)
+        cut = replace(table, rows=table.rows[kept].reset_index(drop=True), state="interrupted")
+        found = Findings(Judgments(cut))
         for row in differences(paired(found, 0, found, 1)):
             made[f"false {row.counts['question']} differs"] = row.verdict == "effect"
     return made
@@ -228,10 +223,15 @@ def together(tables: Sequence[JudgmentTable], *, judges: bool) -> JudgmentTable:
         items=items,
         rows=pd.concat([first.rows, rows], ignore_index=True),
     )
-    askings = []
-    for code in (0, 1):
-        mine = table.rows[table.rows["condition"] == code]
-        rank = asking_order(items, [(item,) for item in mine["item"].unique().tolist()], seed=1)
-        calls = mine[["condition", "item"]].to_numpy(dtype=np.int64)
-        askings.append(Asking(rank, calls_by_unit(rank, calls, 2)))
-    return replace(table, askings=tuple(askings))
+    scopes: dict[Scope, ScopeLooks] = {}
+    planned = []
+    for code, about in enumerate(table.conditions):
+        calls = table.rows.loc[table.rows["condition"] == code, "item"].tolist()
+        texts = [str(item) for item in dict.fromkeys(calls)]
+        units = units_at_looks(len(texts))
+        rank = dict(zip(texts, asking_rank(texts, seed=1), strict=True))
+        batch = {int(text): batch_of_rank(rank[text], units) for text in texts}
+        scopes[about.dataset, about.reorder] = ScopeLooks(units, batch)
+        made = np.bincount([batch[item] for item in calls], minlength=len(units))
+        planned.append(tuple(made.tolist()))
+    return replace(table, looks=RunLooks("known", scopes, tuple(planned)))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from rubriclab.core.estimate import Reach, missing
@@ -17,8 +18,7 @@ from rubriclab.core.judgments import Arm, Judgments
 from rubriclab.core.operations import contrast
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import Interval, Word, word_of
-from rubriclab.model.asking import Asking
-from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.looks import RunLooks
 
 MEASURES_OF = {
     "positions": ("position_share", "first_minus_last", "first_advantage"),
@@ -105,7 +105,7 @@ def _restricted(findings: Findings, code: int, items: NDArray[Any]) -> tuple[Fin
 
     ``items``: (items,), whether each is kept. All findings where the setting judged no others.
     """
-    table = findings.judgments.table
+    table = findings.judgments.counted
     setting = findings.conditions[code].setting
     asked = table.rows["condition"].to_numpy()
     mine = np.array([other.setting == setting for other in findings.conditions])[asked]
@@ -117,7 +117,7 @@ def _restricted(findings: Findings, code: int, items: NDArray[Any]) -> tuple[Fin
         table,
         conditions=tuple(table.conditions[number] for number in numbers),
         planned=(),
-        askings=_askings(table, numbers),
+        looks=_looks(findings.judgments, numbers, table.rows[kept]),
         rows=table.rows[kept].assign(condition=condition).reset_index(drop=True),
         probabilities=None if table.probabilities is None else table.probabilities[kept],
     )
@@ -125,14 +125,27 @@ def _restricted(findings: Findings, code: int, items: NDArray[Any]) -> tuple[Fin
     return restricted, int(np.searchsorted(numbers, code))
 
 
-def _askings(table: JudgmentTable, conditions: NDArray[Any]) -> tuple[Asking, ...]:
-    """Return in which order these conditions were asked; batches that are in stay in."""
-    kept = (
-        replace(asking, planned=asking.planned[conditions])
-        for asking in table.askings
-        if np.isin(asking.conditions, conditions).any()
-    )
-    return tuple(kept)
+def _looks(judgments: Judgments, conditions: NDArray[Any], rows: pd.DataFrame) -> RunLooks | None:
+    """Return the looks at some conditions with some of their rows: batches that are in stay in.
+
+    conditions: their codes. rows: of the run, in complete batches.
+    """
+    looks = judgments.table.looks
+    if looks is None:
+        return None
+    planned = []
+    for code in conditions.tolist():
+        known = judgments.looked_of(code)
+        if known is None:
+            return None
+        calls = rows[rows["condition"] == code].drop_duplicates("call")
+        batch = known.looks.batch[calls["item"].to_numpy(dtype=np.int64)]
+        made = np.bincount(batch, minlength=len(known.looks.units))
+        # A batch that is not in has to stay so, also where this condition has no call in it.
+        later = np.maximum(looks.planned[code], 1)
+        in_full = np.arange(len(made)) < known.complete
+        planned.append(tuple(np.where(in_full, made, later).tolist()))
+    return replace(looks, planned=tuple(planned))
 
 
 def differences(pair: Pair, against: Any = None) -> list[Row]:

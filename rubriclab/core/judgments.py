@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rubriclab.model.asking import USUAL_ALPHA, Asking
+from rubriclab.core.batches import Looked, in_complete_batches, looked
 from rubriclab.model.judgment import (
     JUDGMENT_COLUMNS,
     Condition,
@@ -26,6 +26,7 @@ from rubriclab.model.judgment import (
     order_text,
     step_of,
 )
+from rubriclab.model.looks import ALPHA
 from rubriclab.model.text import LabError, storable
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
@@ -50,8 +51,6 @@ class Judgments:
     unit: str = "auto"
 
     def __post_init__(self) -> None:
-        if any(asking.batches is None for asking in self.table.askings):
-            raise ValueError("Leave out unfinished batches first: core/looks.py:in_full_batches.")
         if self.unit not in ("auto", "item", "block", "prompt"):
             raise LabError(f"unit is “{self.unit}”; expected auto, item, block or prompt.")
         if self.unit in ("block", "prompt") and not self._named(self.unit):
@@ -75,23 +74,33 @@ class Judgments:
 
     @property
     def finished(self) -> bool:
-        """Return whether all planned calls are in, or every judge has had a look at its batches."""
+        """Return whether there is a verdict about every condition."""
         return all(map(self.has_verdict, range(len(self.conditions))))
 
     def has_verdict(self, condition: int) -> bool:
-        """Return whether there are calls enough for a verdict: all planned ones, or a full batch.
+        """Return whether there are calls enough for a verdict: all planned ones, or a batch.
 
         A run that may stop early has its verdict from its first look on.
         """
-        asking = self.asking_of(condition)
-        return self.table.state == "finished" if asking is None else bool(asking.batches)
+        known = self.looked_of(condition)
+        return self.table.state == "finished" if known is None else known.complete > 0
 
-    def asking_of(self, condition: int) -> Asking | None:
-        """Return in which order a condition is asked; None where the run is looked at once."""
-        for asking in self.table.askings:
-            if condition in asking.conditions:
-                return asking
+    @cached_property
+    def looked(self) -> tuple[Looked, ...]:
+        """The looks at each judge, data set and axis; none where the run is looked at once."""
+        return looked(self.table)
+
+    def looked_of(self, condition: int) -> Looked | None:
+        """Return the looks at a condition; None where the run is looked at once."""
+        for known in self.looked:
+            if condition in known.looks.conditions:
+                return known
         return None
+
+    @cached_property
+    def counted(self) -> JudgmentTable:
+        """The run without the rows of unfinished batches, which count in no number."""
+        return in_complete_batches(self.table, self.looked)
 
     @property
     def unit_kind(self) -> str:
@@ -114,7 +123,7 @@ class Judgments:
 
         Conditions without a judgment have an empty one.
         """
-        rows, probabilities = self.table.rows, self.table.probabilities
+        rows, probabilities = self.counted.rows, self.counted.probabilities
         condition = rows["condition"].to_numpy()
         columns = {name: rows[name].to_numpy() for name in JUDGMENT_COLUMNS[1:]}
         if not bool((condition[1:] >= condition[:-1]).all()):
@@ -151,7 +160,7 @@ class Judgments:
         if criteria and bool(self.items["block"].notna().all()):
             code = self._blocks[1]
             return np.unique(code, return_index=True)[1].astype(np.int64)[code]
-        rows = self.table.rows[self.table.rows["condition"].isin(joint)]
+        rows = self.counted.rows[self.counted.rows["condition"].isin(joint)]
         item, call = rows["item"].to_numpy(dtype=np.int64), rows["call"].to_numpy(dtype=np.int64)
         calls, rank = distinct(call, int(call.max(initial=-1)) + 1)
         first = np.full(len(calls), len(self.items), dtype=np.int64)
@@ -342,8 +351,8 @@ class Arm:
     @cached_property
     def alpha(self) -> float:
         """What p values about this arm are compared with: 0.05, or less at an early look."""
-        asking = self.run.asking_of(self.code)
-        return USUAL_ALPHA if asking is None else asking.alpha
+        known = self.run.looked_of(self.code)
+        return ALPHA if known is None else known.alpha
 
     @property
     def level(self) -> float:

@@ -32,7 +32,7 @@ from rubriclab.core.cells import (
     sorted_items,
     turn,
 )
-from rubriclab.model.asking import USUAL_ALPHA
+from rubriclab.model.looks import ALPHA as USUAL_ALPHA
 from rubriclab.stats.resample import Floats, Ints, crossed, distinct, sum_by
 
 ALPHA = USUAL_ALPHA

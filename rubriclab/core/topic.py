@@ -380,11 +380,13 @@ class Findings:
     @cached_property
     def _looks(self) -> dict[tuple[Any, ...], list[Look]]:
         """The looks at each setting that lists something, of a run that may stop early."""
-        return {
-            arms[0].condition.setting: looks_of(arms, self.reading.smallest)
-            for arms in self._settings
-            if _lists_something(arms) and self.judgments.asking_of(arms[0].code) is not None
-        }
+        given = {}
+        for arms in self._settings:
+            looked = self.judgments.looked_of(arms[0].code)
+            if looked is not None and _lists_something(arms):
+                looks = looks_of(arms, looked, self.reading.smallest)
+                given[arms[0].condition.setting] = looks
+        return given
 
     @property
     def _settings(self) -> list[list[Arm]]:

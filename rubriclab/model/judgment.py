@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from rubriclab.model.asking import Asking
 from rubriclab.model.constraint import Constraint
+from rubriclab.model.looks import RunLooks
 
 Reorder = Literal["options", "criteria", "responses", "pairs", "lists", "bare"]
 """What a call lists: score options, criteria, several answers to score, two answers or a list of
@@ -312,7 +312,7 @@ class JudgmentTable:
     first. ``probabilities``: (rows, positions) or None. ``planned``: calls by condition. ``calls``:
     of a log what is known of each (call, condition, status, ``text`` its reply, ``prompt`` its
     messages as JSON), or None. ``notes``: (condition, one of NOTED) -> calls that have it.
-    ``askings``: of a run that may stop early, one of each judge, data set and axis.
+    ``looks``: when the run was to be looked at; None if only at its end.
     """
 
     run: str
@@ -328,7 +328,7 @@ class JudgmentTable:
     reading: Mapping[str, Any] = field(default_factory=dict)
     calls: pd.DataFrame | None = None
     notes: Mapping[tuple[int, str], int] = field(default_factory=dict)
-    askings: tuple[Asking, ...] = ()
+    looks: RunLooks | None = None
 
     @property
     def simulated(self) -> bool:

@@ -9,28 +9,24 @@ import pandas as pd
 import pytest
 
 from benchmarks import foreign
+from rubriclab.core.batches import Looks, levels, planned_looks
 from rubriclab.core.cells import Answers, of_items
 from rubriclab.core.differences import differences, paired
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.looks import (
     Look,
-    Looks,
-    asking_order,
-    calls_by_unit,
     dealt_sums,
     directions_of,
     gates,
-    in_full_batches,
-    levels,
     look_by_look,
     looks_at,
-    planned_looks,
 )
 from rubriclab.core.permutation import ALPHA, Directions, unparsed
 from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import Terms, decide
-from rubriclab.model.asking import Asking, Stop
 from rubriclab.model.judgment import JudgmentTable, Status
+from rubriclab.model.looks import RunLooks, Scope, ScopeLooks, Stop, asking_rank, batch_of_rank
+from rubriclab.model.looks import looks_at as units_at_looks
 from rubriclab.model.study import Smallest
 from tests.tables import (
     ORDERS,
@@ -39,7 +35,6 @@ from tests.tables import (
     comparisons,
     criteria,
     in_forms,
-    items_frame,
     on_two_sets,
     options,
     responses,
@@ -120,25 +115,6 @@ def test_levels_spend_what_is_planned() -> None:
 def test_two_equal_levels_are_those_of_pocock() -> None:
     """Pocock 1977, table 1: two looks that share 5% evenly are both at 0.0294."""
     assert levels((0.5, 1.0), (0.0294, 0.05)) == pytest.approx([0.0294, 0.0294], abs=1e-4)
-
-
-def test_units_are_asked_in_a_random_order_that_is_the_same_for_all_judges() -> None:
-    items = items_frame(60, prompt=[f"prompt {k // 2}" for k in range(60)])
-    rank = asking_order(items, [(k,) for k in range(60)], seed=1)
-    assert sorted(rank.tolist()) == sorted([*range(30)] * 2), "items of one prompt are one unit"
-    assert rank[::2].tolist() == rank[1::2].tolist()
-    assert rank[::2].tolist() != [*range(30)]
-    mixed = np.random.default_rng(2).permutation(60)
-    moved = asking_order(items.iloc[mixed].reset_index(drop=True), [(k,) for k in range(60)], 1)
-    assert moved.tolist() == rank[mixed].tolist()
-    assert asking_order(items, [(k,) for k in range(60)], seed=2).tolist() != rank.tolist()
-
-
-def test_items_of_one_call_are_asked_together_and_others_never() -> None:
-    rank = asking_order(items_frame(7), [(0, 1), (2, 3), (4, 5)], seed=1)
-    assert rank[:6:2].tolist() == rank[1:6:2].tolist()
-    assert sorted(rank[:6:2].tolist()) == [0, 1, 2]
-    assert rank[6] == -1
 
 
 # ---------------------------------------------------------------------------------------- the gate
@@ -374,23 +350,36 @@ def test_lost_replies_that_follow_the_order_block_a_look() -> None:
 
 
 # ------------------------------------------------------------------------------ a run and its rows
-def asked(table: JudgmentTable, together: list[tuple[int, ...]] | None = None) -> JudgmentTable:
-    """The run with an order of asking for each judge and data set; its calls are the plan."""
-    askings = []
+def asked(table: JudgmentTable, size: int = 1) -> JudgmentTable:
+    """The run with batches for each data set; its calls are the plan. ``size``: items of a call."""
     condition, items = table.rows["condition"].to_numpy(), table.rows["item"].to_numpy()
-    for judge, dataset in dict.fromkeys((part.judge, part.dataset) for part in table.conditions):
-        codes = [
-            code
-            for code, part in enumerate(table.conditions)
-            if (part.judge, part.dataset) == (judge, dataset)
-        ]
-        mine = np.isin(condition, codes)
-        subjects = together or [(item,) for item in np.unique(items[mine]).tolist()]
-        rank = asking_order(table.items, subjects, seed=3)
-        calls = table.rows[mine].drop_duplicates(["condition", "call"])[["condition", "item"]]
-        planned = calls_by_unit(rank, calls.to_numpy(), len(table.conditions))
-        askings.append(Asking(rank, planned))
-    return replace(table, askings=tuple(askings), state="interrupted")
+    scopes: dict[Scope, ScopeLooks] = {}
+    for code, about in enumerate(table.conditions):
+        subjects = np.unique(items[condition == code]) // size
+        if (about.dataset, about.reorder) not in scopes:
+            texts = [str(text) for text in np.unique(subjects)]
+            place = dict(zip(texts, asking_rank(texts, seed=3), strict=True))
+            units = units_at_looks(len(texts))
+            batch = {
+                item: batch_of_rank(place[str(item // size)], units)
+                for item in np.unique(items[condition == code]).tolist()
+            }
+            scopes[about.dataset, about.reorder] = ScopeLooks(units, batch)
+    planned = []
+    for code, about in enumerate(table.conditions):
+        looks = scopes[about.dataset, about.reorder]
+        calls = table.rows[condition == code].drop_duplicates("call")["item"].tolist()
+        made = np.bincount([looks.batch[item] for item in calls], minlength=len(looks.units))
+        planned.append(tuple(made.tolist()))
+    return replace(table, looks=RunLooks("known", scopes, tuple(planned)), state="interrupted")
+
+
+def looked_at(table: JudgmentTable, code: int = 0) -> list[Look]:
+    """The looks of the judge that has this condition."""
+    judgments = Judgments(table)
+    looked = judgments.looked_of(code)
+    assert looked is not None
+    return looks_at(judgments, looked, SMALLEST)
 
 
 def biased(
@@ -405,24 +394,26 @@ def without(table: JudgmentTable, kept: Any) -> JudgmentTable:
     return replace(table, rows=table.rows[kept].reset_index(drop=True))
 
 
-def rank_of_rows(table: JudgmentTable) -> np.ndarray:
-    return np.asarray(table.askings[0].rank[table.rows["item"].to_numpy()])
+def batch_of_rows(table: JudgmentTable) -> np.ndarray:
+    """(rows,): the batch of each."""
+    assert table.looks is not None
+    every: dict[int, int] = {}
+    for looks in table.looks.scopes.values():
+        every |= looks.batch
+    return np.array([every[item] for item in table.rows["item"].tolist()])
 
 
 def test_rows_of_an_unfinished_batch_count_in_no_number() -> None:
     table = asked(biased())
-    whole = looks_at(table, table.askings[0], SMALLEST)
-    assert [look.units for look in whole] == [10, 20, 40]
-    place = rank_of_rows(table)
-    killed = without(table, (place < 25) & (np.arange(len(place)) % 7 > 0) | (place < 20))
-    assert [bits(look) for look in looks_at(killed, killed.askings[0], SMALLEST)] == [
-        bits(look) for look in whole[:2]
-    ]
-    one_call_less = without(
-        killed, np.arange(len(killed.rows)) != np.flatnonzero(rank_of_rows(killed) == 15)[3]
-    )
-    assert len(looks_at(one_call_less, killed.askings[0], SMALLEST)) == 1
-    assert looks_at(without(table, place < 9), table.askings[0], SMALLEST) == []
+    whole = [bits(look) for look in looked_at(table)]
+    assert [look[0] for look in whole] == [10, 20, 40]
+    batch, row = batch_of_rows(table), np.arange(len(table.rows))
+    killed = (batch < 2) | (row % 7 > 0)
+    assert [bits(look) for look in looked_at(without(table, killed))] == whole[:2]
+    killed[np.flatnonzero(batch == 1)[3]] = False
+    assert [bits(look) for look in looked_at(without(table, killed))] == whole[:1]
+    killed[np.flatnonzero(batch == 0)[-1]] = False
+    assert looked_at(without(table, killed)) == []
 
 
 def test_a_call_that_failed_for_good_is_final() -> None:
@@ -431,25 +422,23 @@ def test_a_call_that_failed_for_good_is_final() -> None:
     status[3] = int(Status.ERROR)
     score = table.rows["score"].where(status == int(Status.OK))
     failed = replace(table, rows=table.rows.assign(status=status, score=score))
-    assert len(looks_at(failed, failed.askings[0], SMALLEST)) == 3
+    assert len(looked_at(failed)) == 3
 
 
 def test_rows_of_a_run_may_come_in_any_order() -> None:
     table = asked(biased())
     mixed = table.rows.sample(frac=1, random_state=1).reset_index(drop=True)
-    whole = [bits(look) for look in looks_at(table, table.askings[0], SMALLEST)]
-    assert [
-        bits(look) for look in looks_at(replace(table, rows=mixed), table.askings[0], SMALLEST)
-    ] == whole
+    looks_of_mixed = looked_at(replace(table, rows=mixed))
+    assert [bits(look) for look in looks_of_mixed] == [bits(look) for look in looked_at(table)]
 
 
 def test_every_row_has_the_level_of_the_last_look() -> None:
     table = asked(biased())
-    place = rank_of_rows(table)
-    found = Findings(Judgments(in_full_batches(without(table, place < 30))))
+    kept = (batch_of_rows(table) < 2) | (np.arange(len(table.rows)) % 7 > 0)
+    found = Findings(Judgments(without(table, kept)))
     level = planned_looks(40).levels[1]
     assert found.looks_of(0)[-1].units == 20
-    assert found.verdicts_of(0) == found.looks_of(0)[-1].verdicts
+    assert found.verdicts_of(0) is found.looks_of(0)[-1].verdicts
     assert found.judgments.finished
     assert {row.alpha for row in found.rows if row.measure != "gate"} == {level}
     assert {row.alpha for row in found.select("gate")} == {planned_looks(40).spent[1]}
@@ -462,19 +451,14 @@ def test_every_row_has_the_level_of_the_last_look() -> None:
 
 def test_a_run_without_a_full_batch_has_no_verdict() -> None:
     table = asked(biased())
-    found = Findings(Judgments(in_full_batches(without(table, rank_of_rows(table) < 9))))
+    found = Findings(Judgments(without(table, np.arange(len(table.rows)) % 7 > 0)))
     assert not found.judgments.finished
     assert found.verdicts_of(0) is None
-    assert len(found.judgments.table.rows) == 0
+    assert found.judgments.arms[0].items == 0
 
 
-def test_unfinished_batches_must_be_left_out_first() -> None:
-    with pytest.raises(ValueError, match="in_full_batches"):
-        Judgments(asked(biased()))
-
-
-def two_judges(upto: int) -> JudgmentTable:
-    """Both judges of the same items; the second was asked about the first ``upto`` units alone."""
+def two_judges(batches: int) -> JudgmentTable:
+    """Both judges of the same items; the second has so many complete batches."""
     first, second = biased(1), biased(2, first=0.0, judge="other")
     rows = second.rows.assign(condition=1, call=second.rows["call"] + len(first.rows))
     both = replace(
@@ -483,12 +467,12 @@ def two_judges(upto: int) -> JudgmentTable:
         rows=pd.concat([first.rows, rows], ignore_index=True),
     )
     table = asked(both)
-    late = (table.rows["condition"] == 1) & (rank_of_rows(table) >= upto)
-    return in_full_batches(without(table, ~late))
+    late = (table.rows["condition"] == 1) & (batch_of_rows(table) >= batches)
+    return without(table, ~late)
 
 
 def test_judges_are_asked_the_same_units_first_and_stop_by_themselves() -> None:
-    found = Findings(Judgments(two_judges(upto=10)))
+    found = Findings(Judgments(two_judges(batches=1)))
     assert [len(found.looks_of(code)) for code in (0, 1)] == [3, 1]
     first, second = found.judgments.arms
     assert set(second.item_code.tolist()) < set(first.item_code.tolist())
@@ -496,7 +480,7 @@ def test_judges_are_asked_the_same_units_first_and_stop_by_themselves() -> None:
 
 
 def test_a_comparison_has_the_wider_level_of_its_sides() -> None:
-    found = Findings(Judgments(two_judges(upto=10)))
+    found = Findings(Judgments(two_judges(batches=1)))
     pair = paired(found, 0, found, 1)
     assert pair.alpha == 0.00625
     assert pair.texts == 10
@@ -510,13 +494,11 @@ def test_a_comparison_has_the_wider_level_of_its_sides() -> None:
 
 
 def at_one_look(found: Findings) -> Findings:
-    return Findings(Judgments(replace(found.judgments.table, askings=(), state="finished")))
+    return Findings(Judgments(replace(found.judgments.table, looks=None, state="finished")))
 
 
 def test_data_sets_have_looks_of_their_own() -> None:
-    both = on_two_sets(biased(1), biased(2, items=24))
-    table = in_full_batches(asked(both))
-    found = Findings(Judgments(table))
+    found = Findings(Judgments(asked(on_two_sets(biased(1), biased(2, items=24)))))
     assert [[look.units for look in found.looks_of(code)] for code in (0, 1)] == [
         [10, 20, 40],
         [12, 24],
@@ -526,24 +508,16 @@ def test_data_sets_have_looks_of_their_own() -> None:
 
 def test_variants_share_the_level_of_the_look() -> None:
     """Both settings are in each batch; the default one decides when to stop."""
-    forms = in_forms({"numbers": biased(1), "letters": biased(1, first=0.0)})
-    table = asked(forms)
-    early = in_full_batches(without(table, rank_of_rows(table) < 20))
-    found = Findings(Judgments(early))
+    table = asked(in_forms({"numbers": biased(1), "letters": biased(1, first=0.0)}))
+    found = Findings(Judgments(without(table, batch_of_rows(table) < 2)))
     ((_, of_form),) = found.forms
     assert of_form is not None
     level = planned_looks(40).levels[1]
     assert (of_form.alpha, of_form.gate.spent) == (level, level)
-    (asking,) = table.askings
-    by_look = looks_at(table, asking, SMALLEST)
-    alone = asked(biased(1))
-    assert [bits(look) for look in by_look] == [
-        bits(look) for look in looks_at(alone, alone.askings[0], SMALLEST)
-    ]
-    half = table.rows["condition"].to_numpy() == 0
-    assert looks_at(without(table, half), asking, SMALLEST) == [], (
-        "the other setting is planned too"
-    )
+    by_look = [bits(look) for look in looked_at(table)]
+    assert by_look == [bits(look) for look in looked_at(asked(biased(1)))]
+    default = table.rows["condition"].to_numpy() == 0
+    assert looked_at(without(table, default)) == [], "the other setting is planned too"
 
 
 def test_criteria_pairs_and_batches_of_answers_are_looked_at() -> None:
@@ -553,17 +527,15 @@ def test_criteria_pairs_and_batches_of_answers_are_looked_at() -> None:
     won = foreign.winners(rng, 40, size=2.0, repeats=2)
     of_pairs = comparisons(won, foreign.rotations(2))
     of_batches = responses(foreign.joint_scores(rng, 20, "first", 0.5, "latent"), eight)
-    for table, together, units in (
-        (of_criteria, [tuple(range(4 * k, 4 * k + 4)) for k in range(40)], [10, 20, 40]),
-        (of_pairs, [(k,) for k in range(40)], [10, 20, 40]),
-        (of_batches, [tuple(range(4 * k, 4 * k + 4)) for k in range(20)], [10, 20]),
+    for table, size, units in (
+        (of_criteria, 4, [10, 20, 40]),
+        (of_pairs, 1, [10, 20, 40]),
+        (of_batches, 4, [10, 20]),
     ):
-        run = asked(table, together)
-        by_look = looks_at(run, run.askings[0], SMALLEST)
+        run = asked(table, size)
+        by_look = looked_at(run)
         assert [look.units for look in by_look] == units
         assert [look.verdicts.units for look in by_look] == units
         assert by_look[-1].verdicts.gate.open
-        early = without(run, rank_of_rows(run) < 10)
-        assert [bits(look) for look in looks_at(early, run.askings[0], SMALLEST)] == [
-            bits(by_look[0])
-        ]
+        early = without(run, batch_of_rows(run) < 1)
+        assert [bits(look) for look in looked_at(early)] == [bits(by_look[0])]
