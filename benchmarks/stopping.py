@@ -23,7 +23,8 @@ from rubriclab.core.looks import Look, is_told, look_by_look, looks_at
 from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import Verdicts, decide
 from rubriclab.model.judgment import JudgmentTable
-from rubriclab.model.looks import RunLooks, ScopeLooks, asking_rank, batch_of_rank
+from rubriclab.model.looks import RunLooks, Scope, ScopeLooks, asking_rank, batch_of_rank
+from rubriclab.model.looks import looks_at as units_at_looks
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Ints
 
@@ -178,8 +179,8 @@ def two_settings(
     ]
     judges = how == "two judges"
     table = together(tables, judges=judges)
-    judgments = Judgments(table)
-    looks = [looks_at(judgments, known, SMALLEST) for known in judgments.looked]
+    run = Judgments(table)
+    looks = [looks_at(run, looked, SMALLEST) for looked in run.looked]
     ends = [look[stops(look)[0]] for look in looks]
     made: dict[str, float] = {
         "asked until known": float(np.mean([look.units for look in ends])) / units
@@ -190,11 +191,12 @@ def two_settings(
         made["says anything of either, each at its own .05"] = any(said)
     if judges:
         kept = np.ones(len(table.rows), dtype=bool)
-        item = table.rows["item"].to_numpy()
-        for known, look in zip(judgments.looked, ends, strict=True):
-            late = known.looks.batch[item] > known.looks.units.index(look.units)
-            kept &= ~(np.isin(table.rows["condition"], known.looks.conditions) & late)
-        found = Findings(Judgments(replace(table, rows=table.rows[kept].reset_index(drop=True))))
+        for looked, end in zip(run.looked, ends, strict=True):
+            batches = looked.looks.units.index(end.units) + 1
+            late = looked.looks.batch[table.rows["item"].to_numpy()] >= batches
+            kept &= ~(np.isin(table.rows["condition"], looked.looks.conditions) & late)
+        cut = replace(table, rows=table.rows[kept].reset_index(drop=True), state="interrupted")
+        found = Findings(Judgments(cut))
         for row in differences(paired(found, 0, found, 1)):
             made[f"false {row.counts['question']} differs"] = row.verdict == "effect"
     return made
@@ -221,14 +223,15 @@ def together(tables: Sequence[JudgmentTable], *, judges: bool) -> JudgmentTable:
         items=items,
         rows=pd.concat([first.rows, rows], ignore_index=True),
     )
-    scopes, planned = {}, []
+    scopes: dict[Scope, ScopeLooks] = {}
+    planned = []
     for code, about in enumerate(table.conditions):
-        mine = table.rows[table.rows["condition"] == code]["item"].to_numpy(dtype=np.int64)
-        own = np.unique(mine).tolist()
-        units = planned_looks(len(own)).units
-        names = [str(k) if judges else f"{about.dataset} {k}" for k in own]
-        places = asking_rank(names, seed=1)
-        batch = {k: batch_of_rank(place, units) for k, place in zip(own, places, strict=True)}
-        scopes[about.dataset, about.reorder] = ScopeLooks(units=units, batch=batch)
-        planned.append(tuple(np.bincount([batch[k] for k in mine.tolist()]).tolist()))
+        calls = table.rows.loc[table.rows["condition"] == code, "item"].tolist()
+        texts = [str(item) for item in dict.fromkeys(calls)]
+        units = units_at_looks(len(texts))
+        rank = dict(zip(texts, asking_rank(texts, seed=1), strict=True))
+        batch = {int(text): batch_of_rank(rank[text], units) for text in texts}
+        scopes[about.dataset, about.reorder] = ScopeLooks(units, batch)
+        made = np.bincount([batch[item] for item in calls], minlength=len(units))
+        planned.append(tuple(made.tolist()))
     return replace(table, looks=RunLooks("known", scopes, tuple(planned)))

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from rubriclab.core.batches import Looked
 from rubriclab.core.estimate import Reach, missing
 from rubriclab.core.judgments import Arm, Judgments
 from rubriclab.core.operations import contrast
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import Interval, Word, word_of
+from rubriclab.model.looks import RunLooks
 
 MEASURES_OF = {
     "positions": ("position_share", "first_minus_last", "first_advantage"),
@@ -116,27 +117,35 @@ def _restricted(findings: Findings, code: int, items: NDArray[Any]) -> tuple[Fin
         table,
         conditions=tuple(table.conditions[number] for number in numbers),
         planned=(),
-        looks=None,
+        looks=_looks(findings.judgments, numbers, table.rows[kept]),
         rows=table.rows[kept].assign(condition=condition).reset_index(drop=True),
         probabilities=None if table.probabilities is None else table.probabilities[kept],
     )
-    looks = _part_of_looks(findings.judgments, numbers)
-    judgments = Judgments(table, findings.reading.unit, whole_looks=looks)
-    restricted = Findings(judgments, findings.reading)
+    restricted = Findings(Judgments(table, findings.reading.unit), findings.reading)
     return restricted, int(np.searchsorted(numbers, code))
 
 
-def _part_of_looks(judgments: Judgments, numbers: NDArray[Any]) -> tuple[Looked, ...]:
-    """Return the looks at these conditions of a run, which get new numbers, from 0."""
-    made = []
-    for known in judgments.looked:
-        mine = np.isin(known.looks.conditions, numbers)
-        if mine.any():
-            kept = np.array(known.looks.conditions)[mine]
-            codes = tuple(np.searchsorted(numbers, kept).tolist())
-            own = replace(known.looks, conditions=codes, planned=known.looks.planned[mine])
-            made.append(Looked(own, known.complete))
-    return tuple(made)
+def _looks(judgments: Judgments, conditions: NDArray[Any], rows: pd.DataFrame) -> RunLooks | None:
+    """Return the looks at some conditions with some of their rows: batches that are in stay in.
+
+    conditions: their codes. rows: of the run, in complete batches.
+    """
+    looks = judgments.table.looks
+    if looks is None:
+        return None
+    planned = []
+    for code in conditions.tolist():
+        known = judgments.looked_of(code)
+        if known is None:
+            return None
+        calls = rows[rows["condition"] == code].drop_duplicates("call")
+        batch = known.looks.batch[calls["item"].to_numpy(dtype=np.int64)]
+        made = np.bincount(batch, minlength=len(known.looks.units))
+        # A batch that is not in has to stay so, also where this condition has no call in it.
+        later = np.maximum(looks.planned[code], 1)
+        in_full = np.arange(len(made)) < known.complete
+        planned.append(tuple(np.where(in_full, made, later).tolist()))
+    return replace(looks, planned=tuple(planned))
 
 
 def differences(pair: Pair, against: Any = None) -> list[Row]:
@@ -146,7 +155,8 @@ def differences(pair: Pair, against: Any = None) -> list[Row]:
     (Sidak), and the order is shown to matter to one of the two at all; for single scores, to the
     one that depends more. *equivalent*: every number's own 95% interval lies inside the smallest
     effect, and so does what units that were not met could carry (``core/verdict.py``). Shares are
-    compared with the smallest share, points with the smallest change of the mean.
+    compared with the smallest share, points with the smallest change of the mean. Where a side is
+    at a look at part of its run, the level is the higher one of both (``Pair.alpha``).
 
     ``against``: as for ``contrast``. In ``counts``: ``question``; the numbers ``a`` and ``b``;
     ``most``, the size that the difference may have; ``parts``, how many numbers a question has.

@@ -49,8 +49,6 @@ class Judgments:
 
     table: JudgmentTable
     unit: str = "auto"
-    whole_looks: tuple[Looked, ...] | None = None
-    """Of a part of a run, the looks at the whole: its batches are complete where those are."""
 
     def __post_init__(self) -> None:
         if self.unit not in ("auto", "item", "block", "prompt"):
@@ -90,7 +88,7 @@ class Judgments:
     @cached_property
     def looked(self) -> tuple[Looked, ...]:
         """The looks at each judge, data set and axis; none where the run is looked at once."""
-        return looked(self.table) if self.whole_looks is None else self.whole_looks
+        return looked(self.table)
 
     def looked_of(self, condition: int) -> Looked | None:
         """Return the looks at a condition; None where the run is looked at once."""

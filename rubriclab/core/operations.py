@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 from rubriclab.core.drift import Drift, drift
 from rubriclab.core.judgments import grouped
-from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
 from rubriclab.model.judgment import RULES, Condition
 from rubriclab.model.text import LabError, shorten
@@ -264,7 +263,7 @@ def _surely(about: Condition, row: Row) -> float:
     elif row.measure == "favours_positions":
         most = reach = 1.0 - 1.0 / about.positions
     units = float(row.counts["units"])
-    return most - reach * clopper_pearson(0.0, units, level=1 - ALPHA)[1]
+    return most - reach * clopper_pearson(0.0, units, level=1 - row.alpha)[1]
 
 
 def worst(words: Iterable[Word]) -> Word:

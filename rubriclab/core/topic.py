@@ -410,12 +410,13 @@ class Findings:
     @cached_property
     def _looks(self) -> dict[tuple[Any, ...], list[Look]]:
         """The looks at each setting that lists something, of a run that may stop early."""
-        made: dict[tuple[Any, ...], list[Look]] = {}
+        given = {}
         for arms in self._settings:
             looked = self.judgments.looked_of(arms[0].code)
-            if _lists_something(arms) and looked is not None:
-                made[arms[0].condition.setting] = looks_of(arms, looked, self.reading.smallest)
-        return made
+            if looked is not None and _lists_something(arms):
+                looks = looks_of(arms, looked, self.reading.smallest)
+                given[arms[0].condition.setting] = looks
+        return given
 
     @property
     def _settings(self) -> list[list[Arm]]:

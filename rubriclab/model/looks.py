@@ -8,8 +8,10 @@ are the same ones. Looks come when 1/16, 1/8, 1/4, 1/2 and all of the units are 
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -140,10 +142,13 @@ class _StoredLooks(Part):
     planned: tuple[tuple[NonNegativeInt, ...], ...]
 
 
-def read_looks(body: object, *, items: int, conditions: int) -> RunLooks:
+def read_looks(
+    body: object, *, items: int, conditions: Sequence[Condition], planned: Sequence[int]
+) -> RunLooks:
     """Return the looks that ``document`` wrote, which may come from somebody else's file.
 
-    items, conditions: how many the run has. Raises LabError if the looks do not fit them.
+    items: how many the run has. planned: the calls of each condition. Raises LabError if the looks
+    do not fit them.
     """
     try:
         stored = _StoredLooks.model_validate(body)
@@ -157,20 +162,64 @@ def read_looks(body: object, *, items: int, conditions: int) -> RunLooks:
     for part in stored.scopes:
         known = len(part.items) == len(part.batches) == len(set(part.items))
         inside = max(part.items, default=-1) < items
-        counted = bool(part.units) and part.units == looks_at(part.units[-1])
-        if not (known and inside and counted and max(part.batches, default=0) < len(part.units)):
+        once = (part.dataset, part.reorder) not in scopes
+        if not (known and inside and once and _holds_its_units(part)):
             raise LabError(
                 f"The looks at “{shorten(part.dataset)}” do not fit the run's {items:,} items. "
                 "Export the run again."
             )
         batch = dict(zip(part.items, part.batches, strict=True))
         scopes[part.dataset, part.reorder] = ScopeLooks(units=part.units, batch=batch)
-    if len(stored.planned) != conditions:
+    if len(stored.planned) != len(conditions):
         raise LabError(
             f"The run's looks are about {len(stored.planned):,} conditions; the run has "
-            f"{conditions:,}. Export the run again."
+            f"{len(conditions):,}. Export the run again."
         )
-    return RunLooks(stop=stored.stop, scopes=scopes, planned=stored.planned)
+    looks = RunLooks(stop=stored.stop, scopes=scopes, planned=stored.planned)
+    _check_planned(looks, conditions, planned)
+    return looks
+
+
+def _holds_its_units(part: _StoredScope) -> bool:
+    """Return whether the looks come when they should, each with items for its new units."""
+    if not part.units or part.units != looks_at(part.units[-1]):
+        return False
+    if max(part.batches, default=0) >= len(part.units):
+        return False
+    items = [part.batches.count(number) for number in range(len(part.units))]
+    return all(map(operator.ge, items, _new_units(part.units)))
+
+
+def _new_units(units: Sequence[int]) -> list[int]:
+    """Return how many units each look adds."""
+    return [after - before for before, after in pairwise((0, *units))]
+
+
+def _check_planned(
+    looks: RunLooks, conditions: Sequence[Condition], planned: Sequence[int]
+) -> None:
+    """Raise LabError if the calls of the batches are not those of the run.
+
+    A batch counts as complete when its planned calls are in, so a number that is too small would
+    make a look of half a batch.
+    """
+    of_batch: dict[tuple[str, Scope], list[int]] = {}
+    for condition, by_batch, calls in zip(conditions, looks.planned, planned, strict=True):
+        scope: Scope = (condition.dataset, condition.reorder)
+        own = looks.scopes.get(scope)
+        if own is None or len(by_batch) != len(own.units) or sum(by_batch) != calls:
+            raise LabError(
+                f"The looks at “{shorten(condition.dataset)}” do not fit the {calls:,} planned "
+                f"calls of “{shorten(condition.judge)}”. Export the run again."
+            )
+        known = of_batch.setdefault((condition.judge, scope), [0] * len(by_batch))
+        of_batch[condition.judge, scope] = list(map(operator.add, known, by_batch))
+    for (judge, scope), by_batch in of_batch.items():
+        if not all(map(operator.ge, by_batch, _new_units(looks.scopes[scope].units))):
+            raise LabError(
+                f"The looks at “{shorten(scope[0])}” have fewer calls of “{shorten(judge)}” in a "
+                "batch than new units. Export the run again."
+            )
 
 
 def looks_at(units: int) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ run that was killed is looked at again when it is resumed, and finds the same.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator
 from dataclasses import dataclass
 
 from rubriclab.core.judgments import Judgments
@@ -37,7 +37,7 @@ class Batch:
         """Yield the calls of the batch."""
         return plan.calls(self.judge, self.scope, self.number)
 
-    def requests(self, plan: Plan, done: set[str]) -> Iterator[list[Call]]:
+    def requests(self, plan: Plan, done: Container[str]) -> Iterator[list[Call]]:
         """Yield the requests of the batch without the calls that are done, so possibly empty."""
         return packs(self.calls(plan), done)
 
@@ -93,39 +93,50 @@ class Looking:
         self.progress: dict[tuple[str, Scope], LookProgress] = {}
         self.through: set[str] = set()
 
-    async def batches(self, judge: str, done: set[str]) -> AsyncIterator[Batch]:
+    async def batches(
+        self, judge: str, done: set[str], final: Container[str]
+    ) -> AsyncIterator[Batch]:
         """Yield the batches of a judge that have calls to ask, each when it is to be asked.
 
         The caller asks all calls of a batch before it takes the next one, and ends the iteration if
         it could not. After the last one the judge's name is in ``through``.
+
+        done: keys of calls that are not asked. final: of all that have a final reply, also of those
+        that failed and are asked again.
         """
         looks = self._plan.looks
         if looks is None:
             batch = Batch(judge)
-            if await next_request(batch.requests(self._plan, done)) is not None:
+            if await self._has_calls(batch, done):
                 yield batch
             self.through.add(judge)
             return
         for scope in self._plan.scopes:
-            number = 0
-            stopped = False
-            while number < len(looks.scopes[scope].units) and not stopped:
+            looked = 0
+            for number in range(len(looks.scopes[scope].units)):
                 batch = Batch(judge, scope, number)
-                await self._before_batch(batch)
-                if await next_request(batch.requests(self._plan, done)) is not None:
-                    if number > 0 and not self._ask_all:
+                if await self._has_calls(batch, done):
+                    # Failed calls of a complete batch are asked again whatever a look says, since a
+                    # look says it with these calls.
+                    is_next = number > 0 and await self._has_calls(batch, final)
+                    if is_next and not self._ask_all:
                         if not await self._before_look():
                             return
-                        stopped = await asyncio.to_thread(
+                        if await asyncio.to_thread(
                             stops, self._store, self._run, self._plan, judge, scope
-                        )
-                    if not stopped:
+                        ):
+                            break
+                    await self._before_batch(batch)
+                    if await self._has_calls(batch, done):
                         self._note(judge, scope, looked=number, ahead=number + 1)
                         yield batch
-                if not stopped:
-                    number += 1
-            self._note(judge, scope, looked=number, ahead=None)
+                looked = number + 1
+            self._note(judge, scope, looked=looked, ahead=None)
         self.through.add(judge)
+
+    async def _has_calls(self, batch: Batch, done: Container[str]) -> bool:
+        """Return whether any call of a batch is not done."""
+        return await next_request(batch.requests(self._plan, done)) is not None
 
     def _note(self, judge: str, scope: Scope, *, looked: int, ahead: int | None) -> None:
         """Note where a judge is. ``looked``: batches that are done; ``ahead``: with the next one.
@@ -156,43 +167,59 @@ class Looking:
 def stops(store: Reader, run: str, plan: Plan, judge: str, scope: Scope) -> bool:
     """Return whether the last look at a judge, data set and axis has the answer."""
     reading = plan.study.reading
+    # By the code of a condition: an import's data set has another name in its plan.
+    code = next(
+        code
+        for code, condition in enumerate(plan.conditions)
+        if condition.judge == judge and (condition.dataset, condition.reorder) == scope
+    )
     judgments = Judgments(store.table(run), reading.unit)
-    for looked in judgments.looked:
-        if (looked.looks.judge, looked.looks.scope) == (judge, scope):
-            looks = looks_at(judgments, looked, reading.smallest)
-            return bool(looks) and looks[-1].stops
-    return False
+    looked = judgments.looked_of(code)
+    if looked is None:
+        return False
+    looks = looks_at(judgments, looked, reading.smallest)
+    return bool(looks) and looks[-1].stops
 
 
 def open_batches(
     store: Reader, run: str, plan: Plan, done: set[str], *, ask_all: bool
 ) -> list[Batch]:
-    """Return the batches that are to be asked next: of each judge one in each scope at most.
+    """Return the batches that are to be asked next: of each judge those before its next look.
 
     In a run without looks, and with ``ask_all``, a judge has one batch with all its calls.
+
+    run: its ID, or "" for a study that has none yet. done: keys of calls that are not asked.
     """
     found: list[Batch] = []
+    final = store.final_keys(run) if run else set()
     for judge in plan.study.judges:
         if plan.looks is None or ask_all:
             found.append(Batch(judge.name))
             continue
         for scope in plan.scopes:
-            batch = _first_open(plan, judge.name, scope, done)
-            if batch is None:
+            # As in ``Looking.batches``: failed calls of complete batches come before a look.
+            complete, ahead = _open_in_scope(plan, judge.name, scope, done, final)
+            found += complete
+            if complete or ahead is None:
                 continue
-            if batch.number == 0 or not stops(store, run, plan, judge.name, scope):
-                found.append(batch)
+            if ahead.number == 0 or not stops(store, run, plan, judge.name, scope):
+                found.append(ahead)
     return found
 
 
-def _first_open(plan: Plan, judge: str, scope: Scope, done: set[str]) -> Batch | None:
-    """Return the first batch of a scope that has calls to ask."""
+def _open_in_scope(
+    plan: Plan, judge: str, scope: Scope, done: Container[str], final: Container[str]
+) -> tuple[list[Batch], Batch | None]:
+    """Return the complete batches with calls to ask again, and the first that is not complete."""
     assert plan.looks is not None
+    complete: list[Batch] = []
     for number in range(len(plan.looks.scopes[scope].units)):
         batch = Batch(judge, scope, number)
+        if any(batch.requests(plan, final)):
+            return complete, batch
         if any(batch.requests(plan, done)):
-            return batch
-    return None
+            complete.append(batch)
+    return complete, None
 
 
 async def next_request(requests: Iterator[list[Call]]) -> list[Call] | None:

@@ -272,6 +272,7 @@ class Run(Session[RunSnapshot]):
         if self._known is not None and self.plan.looks is None:
             await self._take_over(self._writer, *self._known, self.plan.calls())
         done = self._done = self.store.final_keys(self.id, retry_failed=self._retry_failed)
+        self._final = self.store.final_keys(self.id) if self._retry_failed else done
         # Judges are asked side by side. They share the set of answered calls, the tally and the
         # writer, and one that halts does not stop the others.
         async with asyncio.TaskGroup() as group:
@@ -283,7 +284,7 @@ class Run(Session[RunSnapshot]):
         """Return the run's state and reason, now that no judge is asked any more."""
         done, failed = self._tally.done, self._tally.failed
         complete = done >= len(self.plan)
-        if self.plan.looks is not None:
+        if self.plan.looks is not None and not complete:
             judges = {judge.name for judge in self.plan.study.judges}
             complete = judges <= self._looking.through
         if self._wanted is not None and not complete:
@@ -376,7 +377,7 @@ class Run(Session[RunSnapshot]):
 
     async def _ask_judge(self, settings: JudgeSettings, done: set[str]) -> None:
         """Ask one judge all its calls that are not ``done``, from opening it to closing it."""
-        batches = self._looking.batches(settings.name, done)
+        batches = self._looking.batches(settings.name, done, self._final)
         # The first batch before the judge: loading a model for nothing would take a minute.
         first = await anext(batches, None)
         if first is None or self._wanted is not None:

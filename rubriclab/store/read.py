@@ -437,8 +437,12 @@ class Reader:
         items = self._items(run.number, lengths=chooses)
         looks = None
         if kept_looks is not None:
-            body = json.loads(kept_looks)
-            looks = read_looks(body, items=len(items), conditions=len(conditions))
+            looks = read_looks(
+                json.loads(kept_looks),
+                items=len(items),
+                conditions=conditions,
+                planned=[planned for _, planned in asked],
+            )
         return JudgmentTable(
             run=run.id,
             name=run.name,

@@ -470,9 +470,13 @@ class Store(Reader):
 
 
 def _identity_of(table: JudgmentTable) -> str:
-    """Return a hash of all that makes a table another run: judgments, items, ratings, orders."""
+    """Return a hash of all that makes a table another run.
+
+    These are its judgments, items, ratings, orders and looks.
+    """
     rows = pd.util.hash_pandas_object(table.rows[list(JUDGMENT_COLUMNS)], index=False)
     hashed = int(rows.to_numpy().sum(dtype=np.uint64))  # a sum: the order of rows does not count
+    looks = [] if table.looks is None else [table.looks.document()]
     return digest(
         "table",
         hashed,
@@ -481,6 +485,7 @@ def _identity_of(table: JudgmentTable) -> str:
         [list(map(str, table.items[name])) for name in ITEM_COLUMNS[:-1]],
         [dict(given or {}) for given in table.items["ratings"]],
         [ordering.shown for ordering in table.orderings],
+        *looks,  # only where there are any: other tables keep their hash
     )[:32]
 
 

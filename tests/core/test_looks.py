@@ -19,14 +19,14 @@ from rubriclab.core.looks import (
     directions_of,
     gates,
     look_by_look,
+    looks_at,
 )
-from rubriclab.core.looks import looks_at as core_looks_at
 from rubriclab.core.permutation import ALPHA, Directions, unparsed
 from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import Terms, decide
 from rubriclab.model.judgment import JudgmentTable, Status
-from rubriclab.model.looks import RunLooks, ScopeLooks, Stop, asking_rank, batch_of_rank
-from rubriclab.model.looks import looks_at as model_looks_at
+from rubriclab.model.looks import RunLooks, Scope, ScopeLooks, Stop, asking_rank, batch_of_rank
+from rubriclab.model.looks import looks_at as units_at_looks
 from rubriclab.model.study import Smallest
 from tests.tables import (
     ORDERS,
@@ -115,16 +115,6 @@ def test_levels_spend_what_is_planned() -> None:
 def test_two_equal_levels_are_those_of_pocock() -> None:
     """Pocock 1977, table 1: two looks that share 5% evenly are both at 0.0294."""
     assert levels((0.5, 1.0), (0.0294, 0.05)) == pytest.approx([0.0294, 0.0294], abs=1e-4)
-
-
-def test_units_are_asked_in_a_random_order_that_hangs_on_their_texts() -> None:
-    names = [f"text {k}" for k in range(60)]
-    rank = asking_rank(names, seed=1)
-    assert sorted(rank) == [*range(60)]
-    assert rank != [*range(60)]
-    mixed = np.random.default_rng(2).permutation(60)
-    assert asking_rank([names[k] for k in mixed], seed=1) == [rank[k] for k in mixed]
-    assert asking_rank(names, seed=2) != rank
 
 
 # ---------------------------------------------------------------------------------------- the gate
@@ -360,39 +350,36 @@ def test_lost_replies_that_follow_the_order_block_a_look() -> None:
 
 
 # ------------------------------------------------------------------------------ a run and its rows
-def ranks(table: JudgmentTable, together: list[tuple[int, ...]] | None = None) -> np.ndarray:
-    """(items,) the place of each item's unit in the order of asking, in its own data set."""
-    subjects = together or [(item,) for item in range(len(table.items))]
-    rank = np.full(len(table.items), -1)
-    for dataset in table.items["dataset"].unique():
-        own = [items for items in subjects if table.items["dataset"].iloc[items[0]] == dataset]
-        places = asking_rank([str(items) for items in own], seed=3)
-        for items, place in zip(own, places, strict=True):
-            rank[list(items)] = place
-    return rank
+def asked(table: JudgmentTable, size: int = 1) -> JudgmentTable:
+    """The run with batches for each data set; its calls are the plan. ``size``: items of a call."""
+    condition, items = table.rows["condition"].to_numpy(), table.rows["item"].to_numpy()
+    scopes: dict[Scope, ScopeLooks] = {}
+    for code, about in enumerate(table.conditions):
+        subjects = np.unique(items[condition == code]) // size
+        if (about.dataset, about.reorder) not in scopes:
+            texts = [str(text) for text in np.unique(subjects)]
+            place = dict(zip(texts, asking_rank(texts, seed=3), strict=True))
+            units = units_at_looks(len(texts))
+            batch = {
+                item: batch_of_rank(place[str(item // size)], units)
+                for item in np.unique(items[condition == code]).tolist()
+            }
+            scopes[about.dataset, about.reorder] = ScopeLooks(units, batch)
+    planned = []
+    for code, about in enumerate(table.conditions):
+        looks = scopes[about.dataset, about.reorder]
+        calls = table.rows[condition == code].drop_duplicates("call")["item"].tolist()
+        made = np.bincount([looks.batch[item] for item in calls], minlength=len(looks.units))
+        planned.append(tuple(made.tolist()))
+    return replace(table, looks=RunLooks("known", scopes, tuple(planned)), state="interrupted")
 
 
-def asked(table: JudgmentTable, together: list[tuple[int, ...]] | None = None) -> JudgmentTable:
-    """The run with an order of asking; its calls are the plan."""
-    rank = ranks(table, together)
-    condition, item = table.rows["condition"].to_numpy(), table.rows["item"].to_numpy()
-    calls = table.rows.drop_duplicates(["condition", "call"])
-    scopes, planned = {}, []
-    for code, part in enumerate(table.conditions):
-        mine = np.unique(item[condition == code])
-        units = model_looks_at(int(rank[mine].max()) + 1)
-        batch = {k: batch_of_rank(int(rank[k]), units) for k in mine.tolist()}
-        scopes[part.dataset, part.reorder] = ScopeLooks(units=units, batch=batch)
-        own = [batch[k] for k in calls["item"][calls["condition"] == code]]
-        planned.append(tuple(np.bincount(own, minlength=len(units)).tolist()))
-    looks = RunLooks(stop="known", scopes=scopes, planned=tuple(planned))
-    return replace(table, looks=looks, state="interrupted")
-
-
-def looks_at(table: JudgmentTable) -> list[Look]:
-    """The looks at the first judge and data set."""
+def looked_at(table: JudgmentTable, code: int = 0) -> list[Look]:
+    """The looks of the judge that has this condition."""
     judgments = Judgments(table)
-    return core_looks_at(judgments, judgments.looked[0], SMALLEST)
+    looked = judgments.looked_of(code)
+    assert looked is not None
+    return looks_at(judgments, looked, SMALLEST)
 
 
 def biased(
@@ -407,22 +394,26 @@ def without(table: JudgmentTable, kept: Any) -> JudgmentTable:
     return replace(table, rows=table.rows[kept].reset_index(drop=True))
 
 
-def rank_of_rows(table: JudgmentTable, together: list[tuple[int, ...]] | None = None) -> np.ndarray:
-    return np.asarray(ranks(table, together)[table.rows["item"].to_numpy()])
+def batch_of_rows(table: JudgmentTable) -> np.ndarray:
+    """(rows,): the batch of each."""
+    assert table.looks is not None
+    every: dict[int, int] = {}
+    for looks in table.looks.scopes.values():
+        every |= looks.batch
+    return np.array([every[item] for item in table.rows["item"].tolist()])
 
 
 def test_rows_of_an_unfinished_batch_count_in_no_number() -> None:
     table = asked(biased())
-    whole = looks_at(table)
-    assert [look.units for look in whole] == [10, 20, 40]
-    place = rank_of_rows(table)
-    killed = without(table, (place < 25) & (np.arange(len(place)) % 7 > 0) | (place < 20))
-    assert [bits(look) for look in looks_at(killed)] == [bits(look) for look in whole[:2]]
-    one_call_less = without(
-        killed, np.arange(len(killed.rows)) != np.flatnonzero(rank_of_rows(killed) == 15)[3]
-    )
-    assert len(looks_at(one_call_less)) == 1
-    assert looks_at(without(table, place < 9)) == []
+    whole = [bits(look) for look in looked_at(table)]
+    assert [look[0] for look in whole] == [10, 20, 40]
+    batch, row = batch_of_rows(table), np.arange(len(table.rows))
+    killed = (batch < 2) | (row % 7 > 0)
+    assert [bits(look) for look in looked_at(without(table, killed))] == whole[:2]
+    killed[np.flatnonzero(batch == 1)[3]] = False
+    assert [bits(look) for look in looked_at(without(table, killed))] == whole[:1]
+    killed[np.flatnonzero(batch == 0)[-1]] = False
+    assert looked_at(without(table, killed)) == []
 
 
 def test_a_call_that_failed_for_good_is_final() -> None:
@@ -431,23 +422,23 @@ def test_a_call_that_failed_for_good_is_final() -> None:
     status[3] = int(Status.ERROR)
     score = table.rows["score"].where(status == int(Status.OK))
     failed = replace(table, rows=table.rows.assign(status=status, score=score))
-    assert len(looks_at(failed)) == 3
+    assert len(looked_at(failed)) == 3
 
 
 def test_rows_of_a_run_may_come_in_any_order() -> None:
     table = asked(biased())
     mixed = table.rows.sample(frac=1, random_state=1).reset_index(drop=True)
-    whole = [bits(look) for look in looks_at(table)]
-    assert [bits(look) for look in looks_at(replace(table, rows=mixed))] == whole
+    looks_of_mixed = looked_at(replace(table, rows=mixed))
+    assert [bits(look) for look in looks_of_mixed] == [bits(look) for look in looked_at(table)]
 
 
 def test_every_row_has_the_level_of_the_last_look() -> None:
     table = asked(biased())
-    place = rank_of_rows(table)
-    found = Findings(Judgments(without(table, place < 30)))
+    kept = (batch_of_rows(table) < 2) | (np.arange(len(table.rows)) % 7 > 0)
+    found = Findings(Judgments(without(table, kept)))
     level = planned_looks(40).levels[1]
     assert found.looks_of(0)[-1].units == 20
-    assert found.verdicts_of(0) == found.looks_of(0)[-1].verdicts
+    assert found.verdicts_of(0) is found.looks_of(0)[-1].verdicts
     assert found.judgments.finished
     assert {row.alpha for row in found.rows if row.measure != "gate"} == {level}
     assert {row.alpha for row in found.select("gate")} == {planned_looks(40).spent[1]}
@@ -460,14 +451,14 @@ def test_every_row_has_the_level_of_the_last_look() -> None:
 
 def test_a_run_without_a_full_batch_has_no_verdict() -> None:
     table = asked(biased())
-    found = Findings(Judgments(without(table, rank_of_rows(table) < 9)))
+    found = Findings(Judgments(without(table, np.arange(len(table.rows)) % 7 > 0)))
     assert not found.judgments.finished
     assert found.verdicts_of(0) is None
-    assert len(found.judgments.counted.rows) == 0
+    assert found.judgments.arms[0].items == 0
 
 
-def two_judges(upto: int) -> JudgmentTable:
-    """Both judges of the same items; the second was asked about the first ``upto`` units alone."""
+def two_judges(batches: int) -> JudgmentTable:
+    """Both judges of the same items; the second has so many complete batches."""
     first, second = biased(1), biased(2, first=0.0, judge="other")
     rows = second.rows.assign(condition=1, call=second.rows["call"] + len(first.rows))
     both = replace(
@@ -476,12 +467,12 @@ def two_judges(upto: int) -> JudgmentTable:
         rows=pd.concat([first.rows, rows], ignore_index=True),
     )
     table = asked(both)
-    late = (table.rows["condition"] == 1) & (rank_of_rows(table) >= upto)
+    late = (table.rows["condition"] == 1) & (batch_of_rows(table) >= batches)
     return without(table, ~late)
 
 
 def test_judges_are_asked_the_same_units_first_and_stop_by_themselves() -> None:
-    found = Findings(Judgments(two_judges(upto=10)))
+    found = Findings(Judgments(two_judges(batches=1)))
     assert [len(found.looks_of(code)) for code in (0, 1)] == [3, 1]
     first, second = found.judgments.arms
     assert set(second.item_code.tolist()) < set(first.item_code.tolist())
@@ -489,7 +480,7 @@ def test_judges_are_asked_the_same_units_first_and_stop_by_themselves() -> None:
 
 
 def test_a_comparison_has_the_wider_level_of_its_sides() -> None:
-    found = Findings(Judgments(two_judges(upto=10)))
+    found = Findings(Judgments(two_judges(batches=1)))
     pair = paired(found, 0, found, 1)
     assert pair.alpha == 0.00625
     assert pair.texts == 10
@@ -503,13 +494,11 @@ def test_a_comparison_has_the_wider_level_of_its_sides() -> None:
 
 
 def at_one_look(found: Findings) -> Findings:
-    return Findings(Judgments(replace(found.judgments.counted, looks=None, state="finished")))
+    return Findings(Judgments(replace(found.judgments.table, looks=None, state="finished")))
 
 
 def test_data_sets_have_looks_of_their_own() -> None:
-    both = on_two_sets(biased(1), biased(2, items=24))
-    table = asked(both)
-    found = Findings(Judgments(table))
+    found = Findings(Judgments(asked(on_two_sets(biased(1), biased(2, items=24)))))
     assert [[look.units for look in found.looks_of(code)] for code in (0, 1)] == [
         [10, 20, 40],
         [12, 24],
@@ -519,19 +508,16 @@ def test_data_sets_have_looks_of_their_own() -> None:
 
 def test_variants_share_the_level_of_the_look() -> None:
     """Both settings are in each batch; the default one decides when to stop."""
-    forms = in_forms({"numbers": biased(1), "letters": biased(1, first=0.0)})
-    table = asked(forms)
-    early = without(table, rank_of_rows(table) < 20)
-    found = Findings(Judgments(early))
+    table = asked(in_forms({"numbers": biased(1), "letters": biased(1, first=0.0)}))
+    found = Findings(Judgments(without(table, batch_of_rows(table) < 2)))
     ((_, of_form),) = found.forms
     assert of_form is not None
     level = planned_looks(40).levels[1]
     assert (of_form.alpha, of_form.gate.spent) == (level, level)
-    by_look = looks_at(table)
-    alone = asked(biased(1))
-    assert [bits(look) for look in by_look] == [bits(look) for look in looks_at(alone)]
-    half = table.rows["condition"].to_numpy() == 0
-    assert looks_at(without(table, half)) == [], "the other setting is planned too"
+    by_look = [bits(look) for look in looked_at(table)]
+    assert by_look == [bits(look) for look in looked_at(asked(biased(1)))]
+    default = table.rows["condition"].to_numpy() == 0
+    assert looked_at(without(table, default)) == [], "the other setting is planned too"
 
 
 def test_criteria_pairs_and_batches_of_answers_are_looked_at() -> None:
@@ -541,15 +527,15 @@ def test_criteria_pairs_and_batches_of_answers_are_looked_at() -> None:
     won = foreign.winners(rng, 40, size=2.0, repeats=2)
     of_pairs = comparisons(won, foreign.rotations(2))
     of_batches = responses(foreign.joint_scores(rng, 20, "first", 0.5, "latent"), eight)
-    for table, together, units in (
-        (of_criteria, [tuple(range(4 * k, 4 * k + 4)) for k in range(40)], [10, 20, 40]),
-        (of_pairs, [(k,) for k in range(40)], [10, 20, 40]),
-        (of_batches, [tuple(range(4 * k, 4 * k + 4)) for k in range(20)], [10, 20]),
+    for table, size, units in (
+        (of_criteria, 4, [10, 20, 40]),
+        (of_pairs, 1, [10, 20, 40]),
+        (of_batches, 4, [10, 20]),
     ):
-        run = asked(table, together)
-        by_look = looks_at(run)
+        run = asked(table, size)
+        by_look = looked_at(run)
         assert [look.units for look in by_look] == units
         assert [look.verdicts.units for look in by_look] == units
         assert by_look[-1].verdicts.gate.open
-        early = without(run, rank_of_rows(run, together) < 10)
-        assert [bits(look) for look in looks_at(early)] == [bits(by_look[0])]
+        early = without(run, batch_of_rows(run) < 1)
+        assert [bits(look) for look in looked_at(early)] == [bits(by_look[0])]
