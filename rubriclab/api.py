@@ -557,6 +557,7 @@ def run(
     secrets: Mapping[str, str] | None = None,
     check: bool = True,
     tries: int | None = None,
+    ask_all: bool = False,
     progress: Callable[[Snapshot], None] | None = None,
 ) -> Run:
     """Run a study, or continue it, and return the run when it has ended or paused.
@@ -571,6 +572,7 @@ def run(
     The store remembers this.
     check: ask each judge eight calls first, and pause with the reason if their replies cannot be
     parsed (``Run.reading_checks``). tries: ask only so many calls of each judge, and pause.
+    ask_all: ask every planned call of a study that stops early.
     ray: the address of a Ray cluster whose nodes ask the calls.
     progress: is called twice a second.
     """
@@ -597,6 +599,7 @@ def run(
             agree=trust,
             check="stop" if check else "off",
             tries=tries,
+            ask_all=ask_all,
         ).start()
         waited(running, progress)
         return kept_run(opened, running.id)

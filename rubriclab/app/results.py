@@ -26,7 +26,7 @@ from rubriclab.app import (
 )
 from rubriclab.app.chart_view import chart
 from rubriclab.app.forms import ways_in
-from rubriclab.app.frame import fold, go, safe, tabs, verbatim
+from rubriclab.app.frame import faults, fold, go, safe, tabs, verbatim
 from rubriclab.app.judges_view import Several
 from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
@@ -101,7 +101,12 @@ def page() -> None:
     _all_judges(several, subject)
     key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
     answer_tabs.answer_with_picture(
-        answer, "bias", _main(chosen), key, partial(call_browser.open_calls, key)
+        answer,
+        "bias",
+        _main(chosen),
+        key,
+        partial(call_browser.open_calls, key),
+        below=partial(_ask_rest, chosen),
     )
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
     if judges_tab.is_shown(several):
@@ -124,6 +129,25 @@ def _all_judges(several: Several, subject: Subject) -> None:
     said = over_one_of_many(several.findings, subject)
     if said:
         st.markdown(f"**{safe(said)}.** The answer below is about {safe(subject.judge, 60)} alone.")
+
+
+def _ask_rest(chosen: Chosen) -> None:
+    """Draw the button that asks the calls which a run did not need for its answer."""
+    info = chosen.info
+    calls = sum(look.needless for look in chosen.findings.last_looks if look.early)
+    own = state.store_of(info.id) is state.store()
+    if not calls or not own or info.id in {run.id for run in state.active()}:
+        return
+    pressed = st.button(
+        f"Ask the rest ({count(calls, 'call')})",
+        icon=":material/playlist_add:",
+        key="ask-rest",
+        help="Sizes get more exact. What was said stays said.",
+    )
+    if pressed:
+        with faults():
+            state.manager().resume(info.id, ask_all=True, check="hold")
+            go("runs", run=info.id)
 
 
 def several_of(chosen: Chosen) -> Several:
@@ -202,7 +226,7 @@ def _menu(info: RunInfo, answer: Answer) -> None:
         return
     with menu:
         st.caption("The answer, to copy")
-        lines = [answer.early, answer.headline, answer.line]
+        lines = [answer.early, answer.headline, answer.line, answer.looked]
         for asked in answer.questions:
             lines.append(f"{asked.title} {asked.badge}. {asked.sentence}")
         lines.append(answer.note)

@@ -16,12 +16,14 @@ from rubriclab.app.frame import announce, conversation, faults, fold, go, safe
 from rubriclab.app.runs import ORDERED
 from rubriclab.data.sample import presets
 from rubriclab.model.consent import where_asked
+from rubriclab.model.looks import Stop
 from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_study, study_from_toml
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
 from rubriclab.runs.loading import study_of_import
 from rubriclab.runs.manager import plan_of_run
 from rubriclab.runs.reading_check import spends
 from rubriclab.runs.write_references import items_csv
+from rubriclab.study.plan_looks import can_stop_early
 from rubriclab.words.phrases import order_title
 from rubriclab.words.subject import AXES
 
@@ -30,6 +32,11 @@ if TYPE_CHECKING:
     from rubriclab.store.read import Reader
     from rubriclab.study.plan import Plan
 
+STOP_WORDS: dict[Stop, str] = {
+    "known": "The order is shown to matter",
+    "decided": "All three questions have an answer",
+}
+"""When a run stops early, as the page says it."""
 STEPS = {
     1: ("Data", setup_data),
     2: ("Rubric", setup_rubric),
@@ -118,6 +125,7 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     if planned is not None:
         plan, estimate = planned
         _numbers(plan, estimate)
+        _stop_early(held, plan)
         asked = len(plan)
         if held.before is not None:
             taken, known = _answered(held, held.before, plan)
@@ -126,6 +134,8 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
                 blocked = "Nothing to run yet. Change the data, rubric, judge, or orders first."
             _say_wordings(held, plan)
         label = f"Launch {count(asked, 'call')}"
+        if estimate.at_least is not None:
+            label = f"Launch at most {count(asked, 'call')}"
     ask(st.text_input, "Name of the run", key="launch-name", start="", max_chars=200)
     pressed = st.button(
         label,
@@ -204,7 +214,14 @@ def _numbers(plan: Plan, estimate: Estimate) -> None:
         price = ("free", "on this machine")
     else:
         price = ("–", "no prices given")
-    figures = ((f"{estimate.calls:,}", "calls"), (duration(estimate.seconds), "about"), price)
+    calls, seconds = f"{estimate.calls:,}", duration(estimate.seconds)
+    if estimate.at_least is not None:
+        least = estimate.at_least
+        calls = f"{least.calls:,} to {calls}"
+        seconds = f"{duration(least.seconds)} to {seconds}"
+        if estimate.price is not None and least.price is not None:
+            price = (f"{least.price:,.2f} to {price[0]}", price[1])
+    figures = ((calls, "calls"), (seconds, "about"), price)
     parts = "".join(
         f"<div><strong>{value}</strong><span>{label}</span></div>" for value, label in figures
     )
@@ -212,6 +229,38 @@ def _numbers(plan: Plan, estimate: Estimate) -> None:
     st.markdown(safe(estimate.sentence))
     for note in plan.notes:
         st.caption(safe(note, 400))
+
+
+def _stop_early(held: Draft, plan: Plan) -> None:
+    """Ask whether the run stops as soon as its answer is clear, and when that is.
+
+    With few answers there is only one look, at the end, so there is nothing to ask.
+    """
+    design = held.study.design
+    if not any(can_stop_early(part, plan.items) for part in plan.parts):
+        return
+    stops = ask(
+        st.toggle,
+        "Stop as soon as the answer is clear",
+        key="launch-stop",
+        start=design.stop is not None,
+    )
+    stop: Stop | None = None
+    if stops:
+        st.caption(
+            "Usually saves most calls with a biased judge. Sizes are then known less exactly."
+        )
+        stop = ask(
+            st.radio,
+            "Clear means",
+            list(STOP_WORDS),
+            key="launch-stop-rule",
+            start=design.stop or "known",
+            format_func=STOP_WORDS.__getitem__,
+        )
+    if stop != design.stop:
+        held.change(design=changed(design, stop=stop))
+        st.rerun()  # the numbers above are those of the other choice
 
 
 def _prompt(plan: Plan | None) -> None:
@@ -314,7 +363,7 @@ def _begin(held: Draft) -> None:
     st.session_state["setup draft"] = held
     if any(judge.about.runs_code for judge in held.study.judges):
         held.problems[3] = "Look at the file that the judge runs in step 3 first."
-    forget("rubric-", "orders-", "launch-name", "launch-known")
+    forget("rubric-", "orders-", "launch-name", "launch-known", "launch-stop")
     for name in ("data", "judge"):
         open_row(name, None)
 

@@ -22,6 +22,8 @@ from rubriclab.stats.resample import Bools, Floats, Ints, degrees_of_freedom, ha
 Units = NDArray[Any]
 DRAWS = 20_000
 """Random draws for simultaneous levels: the level is then right to about .002."""
+FEWEST_BEYOND = 200
+"""Draws beyond a simultaneous level at least: fewer make it uncertain by more than a tenth."""
 FLAT = 1e-12
 """A size below this is rounding error."""
 FEW_MOVED = 6
@@ -534,10 +536,14 @@ def average(estimates: Sequence[Estimate], rule: Rule) -> Estimate:
     return Estimate(float(np.mean([e.value for e in estimates])), influence, every, rule, why)
 
 
-def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> float:
+def simultaneous(
+    estimates: Sequence[Estimate], known: Sequence[Bools] = (), level: float = 0.95
+) -> float:
     """Return the level at which single intervals hold all at once in 95%, to four digits.
 
     ``known``: (units,) per estimate, which of all units it is about; by their names if left out.
+    ``level``: in place of 95%. Where too few draws are beyond it, it is shared out evenly
+    (Bonferroni).
 
     The largest |t| of jointly normal numbers that are correlated as the units' influence says
     (Hothorn, Bretz and Westfall 2008, Simultaneous Inference in General Parametric Models), drawn
@@ -547,7 +553,9 @@ def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> 
     """
     usable = [k for k, e in enumerate(estimates) if e.units > 1 and e.error > 1e-12]
     if len(usable) < 2:
-        return 0.95
+        return level
+    if (1 - level) * DRAWS < FEWEST_BEYOND:
+        return 1 - (1 - level) / len(usable)
     units = {
         id(estimates[k].unit): estimates[k].unit for k in usable
     }  # rows of one arm share their names
@@ -568,5 +576,5 @@ def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> 
         square / size / size[:, None] + 1e-8 * np.eye(len(usable))
     )  # shares sum to 1
     normal = np.random.default_rng(0).standard_normal((DRAWS, len(usable)))
-    t = float(np.quantile(np.abs(normal @ root.T).max(axis=1), 0.95))
-    return max(0.95, round(float(2 * special.ndtr(t) - 1), 4))
+    t = float(np.quantile(np.abs(normal @ root.T).max(axis=1), level))
+    return max(level, round(float(2 * special.ndtr(t) - 1), 4))

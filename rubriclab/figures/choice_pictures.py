@@ -139,7 +139,7 @@ def _cells_of_judge(findings: Findings, code: int, fairness: bool) -> dict[str, 
         text = number(shown.value, "+.2f" if fairness else ".0%")
         p = preference.counts.get("p_holm", preference.p)
         lean = ""
-        if marked and p < 0.05:
+        if marked and p < preference.alpha:
             lean = LAST if preference.value > 0 else FIRST
         if lean == FIRST:
             text = f"{FIRST} {text}"
@@ -534,7 +534,7 @@ def _gap_panel(
             curve = _curve(by_chance, points, even, form)
             series.append(Series("by chance alone", tuple(curve), dash="dash"))
         p = fits["curvature"].p
-        bent = p < 0.05
+        bent = p < fits["curvature"].alpha
         subtitle = f"{'bends more than chance' if bent else 'no bend beyond chance'}, {p_value(p)}"
     target = 0.0 if outcome == "PF" else math.nan
     panel = Picture(
@@ -588,7 +588,7 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
         judge = findings.conditions[row.condition].judge
         p = row.counts.get("p_holm", row.p)
         task = str(row.of.get("task", ALL))
-        sure = p < 0.05
+        sure = p < row.alpha
         if ("task" in row.of) == by_task:
             tested += 1
             better += sure and row.value > 0

@@ -360,7 +360,7 @@ def target_cells(findings: Findings, condition: int) -> Picture | None:
         target, position = row.of["target"], row.of["position"]
         away = f"{number(row.value, '+.2f')}{NBSP}points from its own mean"
         interval = inside(row)
-        if row.level > 0.95 and np.isfinite(row.interval).all():
+        if row.level > 1 - row.alpha and np.isfinite(row.interval).all():
             interval = f"simultaneous {interval}"
         hover = (f"{target} at position {position}", away, interval, CLICK)
         points[target, position] = mark(row, str(position), *hover, expected=0.0)

@@ -47,6 +47,7 @@ MIN_JUDGES = 3
     axes={"pairs", "lists"},
     charts=(Chart("bars", "disagreement", by="judges"),),
     per="run",
+    joins_judges=True,
 )
 def judges(arms: Sequence[Arm], reading: ReadingPart | None = None) -> Iterator[Row]:
     """Yield rows for each group of arms that differ only in their judge; the first is the base."""
@@ -307,7 +308,8 @@ def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
     rest = unfairness - level - slope * consistency
     spread = consistency - consistency.mean()
     error = math.sqrt(float((rest**2).sum()) / freedom / float((spread**2).sum()))
-    reach = float(special.stdtrit(freedom, 0.975)) * error
+    level_of_all = max(arm.level for arm in group)
+    reach = float(special.stdtrit(freedom, 0.5 + level_of_all / 2)) * error
     yield Row(
         "pf_on_pc",
         replace(of_level, value=slope, why=""),

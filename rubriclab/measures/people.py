@@ -218,10 +218,10 @@ def budgets(given: Rated) -> Iterator[Row]:
         }
         yield Row("budget_pearson", estimate, {"calls": number}, counts=counts)
     if most > 2 and len(curve) == len(calls) and given.arm.condition.strategy != "fixed":
-        yield orders_enough(calls, [estimate for estimate, _ in curve])
+        yield orders_enough(calls, [estimate for estimate, _ in curve], given.arm.level)
 
 
-def orders_enough(calls: list[int], curve: list[Estimate]) -> Row:
+def orders_enough(calls: list[int], curve: list[Estimate], level: float = 0.95) -> Row:
     """Return the number of orders at which r has made ENOUGH_GAIN of its way from one to all.
 
     Between two numbers of orders the curve is taken to be straight. Where r surely gains nothing,
@@ -231,7 +231,7 @@ def orders_enough(calls: list[int], curve: list[Estimate]) -> Row:
     for estimate in curve:
         if estimate.why or not np.isfinite(estimate.value):
             return Row("orders_enough", missing(estimate.why or "undefined"), counts=counts)
-    low, _ = (curve[-1] - curve[0]).interval(0.95)
+    low, _ = (curve[-1] - curve[0]).interval(level)
     if not low > 0:
         return Row("orders_enough", missing("no_gain_of_orders"), counts=counts)
     units = curve[0].units
@@ -240,7 +240,7 @@ def orders_enough(calls: list[int], curve: list[Estimate]) -> Row:
     value = _crossing(calls, values)
     each = np.array([_crossing(calls, row) for row in without])
     estimate = left_out(value, each, curve[0].unit, Student())
-    ends = tuple(np.clip(estimate.interval(0.95), calls[0], calls[-1]).tolist())
+    ends = tuple(np.clip(estimate.interval(level), calls[0], calls[-1]).tolist())
     return Row("orders_enough", estimate, counts=counts, ends=(ends[0], ends[1]))
 
 
@@ -275,7 +275,7 @@ def single_orders(given: Rated) -> Iterator[Row]:
         made.append(
             (order, left_out(*r, names, Fisher(lengthened=True), none="constant_side"), len(here))
         )
-    level = simultaneous([estimate for _, estimate, _ in made])
+    level = simultaneous([estimate for _, estimate, _ in made], level=arm.level)
     rounded = np.round([estimate.value for _, estimate, _ in made], 12)
     for order, estimate, n in made:
         of = {"order": arm.order_label(order)}

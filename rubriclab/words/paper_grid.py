@@ -637,13 +637,13 @@ class _Sorter:
         if verdict is not None and verdict.verdict:
             return verdict.verdict
         gate = self.verdicts.get((setting, "gate"))
-        return "" if gate is not None and gate.p <= ALPHA else UNDECIDED
+        return "" if gate is not None and gate.rejects else UNDECIDED
 
     def _marks(self, row: Row) -> str:
         """Return the marks of a row. A test's statistic is marked by its own p, as papers do."""
         marks = MARKS.get(self._word(row), "")
         if row.why == "statistic" and math.isfinite(row.p):
-            marks = NOT_SIGNIFICANT if row.p >= ALPHA else ""
+            marks = NOT_SIGNIFICANT if row.p >= row.alpha else ""
         error, stability = (self.limits.get((row.condition, name), math.nan) for name in LIMITS)
         if row.measure not in LIMITS and (error > MOST_ERROR or stability < LEAST_STABILITY):
             marks += VOID

@@ -8,7 +8,6 @@ shown to matter (the gate): without an order effect nothing can help.
 import math
 from dataclasses import replace
 
-from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import word_of
 from rubriclab.measures.advice import AVERAGING, ONE_WILL_DO, Advice, advice_of
@@ -310,8 +309,8 @@ def _gain_of_r(findings: Findings, subject: Subject) -> str:
 def _forms_matter(findings: Findings, subject: Subject) -> bool:
     """Return whether any form of the prompt changes scores, by its gate (Bonferroni)."""
     gates = [
-        variant.gate
+        variant.verdicts.gate
         for variant in subjects_of_variants(findings, subject.condition)
-        if math.isfinite(variant.gate)
+        if variant.verdicts is not None
     ]
-    return bool(gates) and min(gates) * len(gates) <= ALPHA
+    return any(gate.p * len(gates) <= gate.spent for gate in gates)

@@ -175,6 +175,10 @@ def test_simultaneous_level_of_independent_numbers_is_sidaks_and_of_one_twice_it
     assert simultaneous(a) == simultaneous(b)
     assert simultaneous([a[0], a[0]]) == pytest.approx(0.95, abs=0.002)
     assert simultaneous([a[0]]) == simultaneous([]) == 0.95
+    # At the level of a look: Sidak again, and Bonferroni where 20,000 draws say too little.
+    assert simultaneous(estimates, level=0.98) == pytest.approx(0.98 ** (1 / 8), abs=0.001)
+    assert simultaneous(estimates, level=0.999) == pytest.approx(1 - 0.001 / 8, abs=1e-9)
+    assert simultaneous([a[0]], level=0.999) == 0.999
 
 
 EVEN = np.full(4, 0.25)
