@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -511,11 +512,14 @@ def read(
     *,
     columns: Mapping[str, str] | None = None,
     name: str | None = None,
+    looks: int | None = None,
 ) -> Run:
     """Read judgments made elsewhere, or a run's zip, and return them as a run.
 
     source: a table of judgments, a frame, the log of another tool, or a zip. kind, columns: only
     needed if the columns do not show what they hold; ``columns`` maps the lab's names to yours.
+    looks: for a file that grows and is read again and again, how many answers it will hold in the
+    end. The 5% are then shared over all looks. Without it only one reading is guarded.
     Raises LabError that names the row and the column at fault.
     """
     from rubriclab.data.limits import user_path
@@ -529,6 +533,8 @@ def read(
     else:
         path = user_path(source)
         if path.suffix == ".zip":
+            if looks is not None:
+                raise LabError("A run's zip has its own looks. Leave out looks.")
             return Run(read_bundle(path))
         log = None if columns else read_log(path, kind=kind)
         table = log.table if log is not None else read_table(path, path.name)
@@ -539,7 +545,18 @@ def read(
         raise LabError(
             f"{fault} If it is the log of a tool, its form is not known. These are: {known}."
         ) from None
-    return Run(made)
+    return Run(made if looks is None else _with_looks(made, looks))
+
+
+def _with_looks(table: JudgmentTable, units: int) -> JudgmentTable:
+    """Return judgments that come in over time, with the looks at ``units`` of them in the end."""
+    from rubriclab.core.judgments import Judgments
+    from rubriclab.core.looks import growing
+
+    if units < 2:
+        raise LabError(f"looks is {units}. Give the number of answers that you plan, 2 or more.")
+    planned = growing(Judgments(table), units)
+    return replace(table, looks=planned, planned=tuple(sum(calls) for calls in planned.planned))
 
 
 def run(

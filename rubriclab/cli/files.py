@@ -65,6 +65,13 @@ def import_file(
         Parameter(help="Name of a column in your file, for example score=rating. Repeatable."),
     ] = None,
     name: Annotated[str | None, Parameter(help="Name of the new run.")] = None,
+    looks: Annotated[
+        int | None,
+        Parameter(
+            help="Answers that the file will hold in the end, if it grows and you read it again "
+            "and again. The 5% are then shared over all looks."
+        ),
+    ] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -77,7 +84,7 @@ def import_file(
         raise LabError("Name at least one file, for example: rubriclab import judgments.csv")
     mapping = _mapping(columns or [])
     # Read every file before keeping one. A refused file then leaves no run and no store behind.
-    imported = [_read(path, kind, mapping, name) for path in files]
+    imported = [_read(path, kind, mapping, name, looks) for path in files]
     with opened(store, must_exist=False) as lab:
         infos = []
         for part in imported:
@@ -113,15 +120,18 @@ def _mapping(columns: list[str]) -> dict[str, str]:
     return mapping
 
 
-def _read(path: Path, kind: Any, mapping: dict[str, str], name: str | None) -> Imported:
+def _read(
+    path: Path, kind: Any, mapping: dict[str, str], name: str | None, looks: int | None
+) -> Imported:
     """Return what a file holds. Raises LabError for a file that cannot be read."""
     from rubriclab.api import read
     from rubriclab.store.bundle import read_parts
 
-    if path.suffix == ".zip":
+    if path.suffix == ".zip" and looks is None:
         table, calls, study = read_parts(path)
         return Imported(table, calls, study)
-    return Imported(read(path, kind, columns=mapping, name=name or path.stem).table)
+    made = read(path, kind, columns=mapping, name=name or path.stem, looks=looks)
+    return Imported(made.table)
 
 
 def _document(info: RunInfo, part: Imported) -> dict[str, Any]:

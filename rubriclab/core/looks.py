@@ -42,6 +42,7 @@ from rubriclab.model.looks import (
     batch_of_rank,
 )
 from rubriclab.model.study import Smallest
+from rubriclab.model.text import LabError, shorten
 from rubriclab.stats.resample import Floats, Ints
 
 
@@ -126,6 +127,54 @@ def rehearsed(judgments: Judgments, stop: Stop = "known") -> RunLooks:
         call = np.unique(arm.call, return_index=True)[1]
         calls = np.bincount(batch[arm.item[call]], minlength=len(units_at))
         planned.append(tuple(calls.tolist()))
+    return RunLooks(stop=stop, scopes=scopes, planned=tuple(planned))
+
+
+def growing(judgments: Judgments, planned_units: int, stop: Stop = "known") -> RunLooks:
+    """Return the looks at judgments that come in over time, in a file that is read again and again.
+
+    Units count in the order in which the file first names them. A batch is in when a unit after it
+    has begun, or when all planned units have: until then the file may still add calls to it. Calls
+    that come later than that belong to no look that was made, so log a unit's calls together.
+
+    planned_units: how many units of each data set and axis the file will hold in the end. Raises
+    LabError if it holds more already.
+    """
+    first_row = judgments.table.rows.drop_duplicates("item")["item"].tolist()
+    place = {item: number for number, item in enumerate(first_row)}
+    scopes: dict[Scope, ScopeLooks] = {}
+    begun: dict[Scope, int] = {}
+    for arm in judgments.arms:
+        scope: Scope = (arm.condition.dataset, arm.condition.reorder)
+        others = [
+            other.item_code
+            for other in judgments.arms
+            if (other.condition.dataset, other.condition.reorder) == scope
+        ]
+        items = sorted(np.unique(np.concatenate(others)).tolist(), key=place.__getitem__)
+        units = list(dict.fromkeys(judgments.unit_of_item[items].tolist()))
+        if len(units) > planned_units:
+            raise LabError(
+                f"“{shorten(scope[0])}” holds {len(units):,} independent answers; "
+                f"{planned_units:,} were planned. Looks must be planned before the data come in."
+            )
+        rank = {unit: number for number, unit in enumerate(units)}
+        units_at = planned_looks(planned_units).units
+        batch = {
+            item: batch_of_rank(rank[int(judgments.unit_of_item[item])], units_at) for item in items
+        }
+        scopes[scope], begun[scope] = ScopeLooks(units=units_at, batch=batch), len(units)
+    planned = []
+    for arm in judgments.arms:
+        scope = (arm.condition.dataset, arm.condition.reorder)
+        looks = scopes[scope]
+        batches = [looks.batch[item] for item in arm.item_code.tolist()]
+        call = np.unique(arm.call, return_index=True)[1]
+        made = np.bincount(np.array(batches)[arm.item[call]], minlength=len(looks.units))
+        for number, units in enumerate(looks.units):
+            if begun[scope] <= units and begun[scope] < planned_units:
+                made[number] += 1  # the file may still add a call, so it is not in
+        planned.append(tuple(made.tolist()))
     return RunLooks(stop=stop, scopes=scopes, planned=tuple(planned))
 
 

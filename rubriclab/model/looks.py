@@ -181,13 +181,20 @@ def read_looks(
 
 
 def _holds_its_units(part: _StoredScope) -> bool:
-    """Return whether the looks come when they should, each with items for its new units."""
+    """Return whether the looks come when they should, each with items for its new units.
+
+    The last ones may have none yet: a file that grows holds only the first units.
+    """
     if not part.units or part.units != looks_at(part.units[-1]):
         return False
     if max(part.batches, default=0) >= len(part.units):
         return False
     items = [part.batches.count(number) for number in range(len(part.units))]
-    return all(map(operator.ge, items, _new_units(part.units)))
+    full = [held >= new for held, new in zip(items, _new_units(part.units), strict=True)]
+    begun = len(part.units)
+    while begun and not items[begun - 1]:
+        begun -= 1
+    return all(full[: max(begun - 1, 0)])
 
 
 def _new_units(units: Sequence[int]) -> list[int]:
