@@ -106,7 +106,7 @@ def page() -> None:
         parts["Judges"] = lambda: judges_tab.draw(several)
     if subject.calls and has_people(findings, subject.condition):
         parts["With people"] = lambda: _people(chosen)
-    if subject.calls and not subject.variant and has_help(findings, subject):
+    if subject.calls and has_help(findings, subject):
         parts["What helps"] = lambda: answer_tabs.what_helps(
             findings, subject, partial(_to_card, chosen)
         )
@@ -456,10 +456,12 @@ def _people(chosen: Chosen) -> None:
 
 def _to_card(chosen: Chosen) -> None:
     """Draw the way to a judge card. A card scores single answers, so choices have none."""
-    if chosen.subject.reorder not in ("options", "criteria") or not chosen.subject.finished:
+    subject = chosen.subject
+    scores = subject.reorder in ("options", "criteria") and not subject.variant
+    if not scores or not subject.finished:
         return
     if st.button("Export judge card", icon=":material/ios_share:", type="primary"):
-        go("export", run=chosen.info.id, judge=chosen.subject.judge, **{"for": "Judge card"})
+        go("export", run=chosen.info.id, judge=subject.judge, **{"for": "Judge card"})
 
 
 def _pictures(chosen: Chosen) -> Iterator[Shown]:
