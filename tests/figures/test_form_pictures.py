@@ -166,6 +166,25 @@ def test_what_a_form_changes_is_drawn_as_its_rows_are() -> None:
     assert draw(shown.picture, LIGHT).data
 
 
+@pytest.mark.papers(28)
+def test_levels_run_as_the_study_lists_them_whichever_is_the_default() -> None:
+    ratings = [{"a": float(score)} for score in IN_ORDER * 4]
+    forms = {
+        level: scored(scores, 4, ratings=ratings)
+        for level, scores in (
+            ("low", IN_ORDER),
+            ("medium", FIRST_TWO_TURNED),
+            ("high", LAST_TWO_TURNED),
+        )
+    }
+    found = findings(in_forms(forms, "reasoning_effort"))
+    dataset = found.conditions[0].dataset
+    for measure in ("variant_shift", "pearson"):
+        picture = level_curves(found, measure, "reasoning_effort", dataset)
+        assert picture is not None
+        assert picture.levels == ("low", "medium", "high")
+
+
 @pytest.mark.papers(71)
 def test_a_run_of_forms_says_whether_averaging_them_helps() -> None:
     """Ten orders of repeats in two forms: of a form the tab speaks of averaging forms, not of
