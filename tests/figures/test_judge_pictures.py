@@ -201,6 +201,7 @@ def test_all_judges_together_have_the_cells_of_each_and_two_curves() -> None:
         sum(term * z**power for power, term in enumerate(of_chance))
     )
     assert (parabola.dash, chance.dash) == ("solid", "dash")
+    assert "6 judges together" in together.alt
 
 
 @pytest.mark.papers(51)
@@ -225,7 +226,6 @@ def test_win_rates_are_one_line_a_model_with_its_gap() -> None:
     assert lines[0].mean == pytest.approx(sum(rates) / 6)
     assert lines[0].gap == pytest.approx(sum(rates) / 6 - 0.5)
     assert sum(line.gap for line in lines) == pytest.approx(0)
-    assert "6 judges together" in together.alt
 
 
 def test_the_area_of_a_mark_shows_its_weight() -> None:
