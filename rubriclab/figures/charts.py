@@ -6,6 +6,7 @@ its entry in KINDS.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -506,6 +507,8 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
     """Draw small panels that share their axes: each of lines, of lines with a band, or of cells."""
     panels = picture.panels
     across = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3 if len(panels) < 8 else 4
+    if picture.own_scales:
+        across = len(panels)
     down = -(-len(panels) // across)
     of_cells = panels[0].kind == "cells"
     lines = max(len(panel.series) for panel in panels)
@@ -539,11 +542,19 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
                 showgrid=False,
             )
         return figure.update_layout(margin={"l": _margin(names, 130)}, clickmode="event+select")
-    low, high = _reach(panels)
-    shares = all(point.text.endswith("%") for point in picture.points)
-    if shares:  # a fitted curve may go beyond what a share can be, and ends at the panel's edge
-        low, high = max(low, -0.04), min(high, 1.04)
-    figure.update_yaxes(range=[low, high], nticks=5, tickformat=".0%" if shares else None)
+    for k, panel in enumerate(panels):
+        sharing = [panel] if picture.own_scales else panels
+        low, high = _reach(sharing)
+        shares = all(point.text.endswith("%") for each in sharing for point in each.points)
+        if shares:  # a fitted curve may go beyond what a share can be, and ends at the edge
+            low, high = max(low, -0.04), min(high, 1.04)
+        figure.update_yaxes(
+            range=[low, high],
+            nticks=5,
+            tickformat=".0%" if shares else None,
+            row=k // across + 1,
+            col=k % across + 1,
+        )
     for k, panel in enumerate(panels):
         if panel.axes[1] and k % across == 0:
             where = {"row": k // across + 1, "col": 1}
@@ -627,7 +638,8 @@ def _panel_of_lines(
     """
     coordinates = panel.coordinates
     names = list(dict.fromkeys(line.name for every in picture.panels for line in every.series))
-    for line in panel.series:
+    legend = set[str]()
+    for line in [part for every in panel.series for part in _parts(every, panel.apart)]:
         k = names.index(line.name)
         colour = palette.lines[k % len(palette.lines)]
         at_numbers = all(math.isfinite(point.x) for point in line.points)
@@ -640,6 +652,9 @@ def _panel_of_lines(
             "color": [colour if point.decided else palette.ground for point in line.points],
             "line": {"color": colour, "width": 1.6},
         }
+        if picture.own_scales:  # levels of a factor have no verdict that could fill a mark
+            apart = line.points[0].label == panel.apart
+            marker["color"] = palette.ground if apart else colour
         if panel.kind == "bands":
             marker["color"] = colour
         whiskers = {"visible": False}
@@ -651,13 +666,14 @@ def _panel_of_lines(
             mode=_mode(line),
             name=escape(line.name, 30),
             legendgroup=line.name,
-            showlegend=first,
+            showlegend=first and line.name not in legend,
             marker=marker,
             line={"color": colour, "width": 1.6, "dash": line.dash or DASHES[k % len(DASHES)]},
             error_y=whiskers,
             **_about(line.points),
             **where,
         )
+        legend.add(line.name)
     if coordinates:
         step = (max(coordinates.values()) - min(coordinates.values())) or 1.0
         _level_axis(figure, panel, where, pad=0.12 * step, most=12, labels=MOST_LEVELS)
@@ -671,6 +687,15 @@ def _panel_of_lines(
             **where,
         )
     return _panel_rules(panel, palette)
+
+
+def _parts(line: Series, apart: str) -> list[Series]:
+    """Return a line, or the line and its mark at the level that no line reaches."""
+    parts = [
+        replace(line, points=tuple(p for p in line.points if (p.label == apart) == own))
+        for own in (False, True)
+    ]
+    return [part for part in parts if part.points]
 
 
 def _level_axis(

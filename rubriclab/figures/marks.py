@@ -135,8 +135,9 @@ class Picture:
     of slopes, the two ends of the mean line, and the difference drawn next to them. ``left_out``:
     lines that are not drawn. ``apart``: of curves, a level whose marks are hollow, and that no line
     joins with the others. ``panels``: pictures next to each other that share their axes; each
-    has a ``title``, and below it a ``subtitle``. ``frames``: of a square matrix, the blocks that
-    get a frame: name, first and last line.
+    has a ``title``, and below it a ``subtitle``. ``own_scales``: whether each panel has a vertical
+    axis of its own, and all stand in one line. ``frames``: of a square matrix, the blocks that get
+    a frame: name, first and last line.
     """
 
     kind: str
@@ -156,6 +157,7 @@ class Picture:
     title: str = ""
     subtitle: str = ""
     panels: tuple["Picture", ...] = ()
+    own_scales: bool = False
     frames: tuple[tuple[str, int, int], ...] = ()
 
     @property
