@@ -4,10 +4,12 @@ All three have the same form: an answer on the left, its picture on the right, a
 behind it in folds below.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from rubriclab.app.chart_view import chart
@@ -18,11 +20,15 @@ from rubriclab.figures.judge_pictures import balanced_against_fixed, orders_enou
 from rubriclab.figures.pictures import Shown, generic
 from rubriclab.figures.tab_pictures import calls_curve, protocol_forest, reach_forest
 from rubriclab.words.answer import Answer
+from rubriclab.words.compact import OrderLine, order_lines, order_sentence
 from rubriclab.words.phrases import ci
 from rubriclab.words.subject import CHOICES, EFFECT, EQUIVALENT, Subject
 from rubriclab.words.what_helps import helps_answer
-from rubriclab.words.with_people import GOOD, POOR, intended_levels, people_answer
+from rubriclab.words.with_people import GOOD, POOR, people_answer
+from rubriclab.words.yardstick import intended_levels, model_yardstick, whom
 
+MOST_HIGH = 470
+"""Pixels of a table of orders: twelve lines, and longer ones scroll."""
 MOST_CAUTIONS = 2
 """Cautions shown with the answer. The others follow among the numbers."""
 COLOURS = {
@@ -138,13 +144,16 @@ def with_people(findings: Findings, subject: Subject) -> None:
         title = "Agreement with the intended levels (r)"
         note = f"Lines: {ci()}. More calls raise r."
     elif not several_people:
-        title = "Agreement with people (r)"
+        title = f"Agreement with {whom(findings)} (r)"
         note = f"Lines: {ci()}. More calls raise r."
     else:
-        title = "Agreement with people (r), compared with one person"
+        one, others = "one person", "the other raters"
+        if model := model_yardstick(findings):
+            one, others = f"one score of {model}", "its other scores"
+        title = f"Agreement with {whom(findings)} (r), compared with {one}"
         note = (
-            f"Lines: {ci()}. The last two compare: r of one call, and of one person, with the "
-            "other raters. More calls raise r."
+            f"Lines: {ci()}. The last two compare: r of one call, and of {one}, with {others}. "
+            "More calls raise r."
         )
     shown = Shown(title, reach_forest(findings, subject), note)
     key = f"reach-{subject.condition}"
@@ -163,15 +172,33 @@ def _by_strategy(findings: Findings, subject: Subject) -> None:
         st.markdown(shown.title)
         chart(shown.picture, key=f"strategies-{subject.condition}", note=safe(shown.note, 900))
     own = [code for code, other in enumerate(findings.conditions) if other.setting == about.setting]
-    singles = [
-        row
-        for code in own
-        for measure in ("order_pearson", "order_rank")
-        for row in findings.select(measure, condition=code)
-    ]
-    if singles:
-        st.markdown("**Single orders** · r of each alone, and its rank among them")
-        number_table(findings, singles)
+    lines = order_lines(findings, own)
+    if lines:
+        _single_orders(lines)
+
+
+def _single_orders(lines: Sequence[OrderLine]) -> None:
+    """Draw r of each order next to its rank, below a sentence that names the best and the worst."""
+    st.markdown("**Single orders** · r of each alone, and its rank")
+    st.markdown(safe(order_sentence(lines)))
+    table = pd.DataFrame(
+        [
+            {
+                "Order": line.order,
+                "r": line.r,
+                "Rank": f"{line.rank:.0f} of {line.among}" if math.isfinite(line.rank) else "",
+                "Interval of r": line.interval,
+                "Ordering strategy": line.strategy,
+            }
+            for line in lines
+        ]
+    )
+    if table["Ordering strategy"].nunique() == 1:
+        table = table.drop(columns="Ordering strategy")
+    height = min(MOST_HIGH, 36 * (len(lines) + 1) + 4)
+    config = {"r": st.column_config.NumberColumn(format="%.2f")}
+    st.dataframe(table, hide_index=True, width="content", height=height, column_config=config)
+    st.caption("Intervals hold for all orders of a strategy together. A rank has no interval.")
 
 
 def what_helps(findings: Findings, subject: Subject, below: Callable[[], None]) -> None:

@@ -103,12 +103,19 @@ def _finished(info: RunInfo, caption: str) -> None:
         from rubriclab.app.answer_tabs import emphasised
         from rubriclab.figures.pictures import main_picture
         from rubriclab.words.answer import judged
+        from rubriclab.words.several import over_one_of_many
         from rubriclab.words.subject import subject_of
 
         findings = state.findings(info.id)
         subject = subject_of(findings)
         answer, picture = judged(findings, subject), main_picture(findings, subject).picture
-    st.header(labelled(answer.headline, answer.simulated), anchor=False)
+        every = over_one_of_many(findings, subject)
+    if every:
+        st.header(safe(every), anchor=False)
+        st.caption(f"Below: {safe(subject.judge, 60)} alone")
+        st.markdown(f"**{labelled(answer.headline, answer.simulated)}**")
+    else:
+        st.header(labelled(answer.headline, answer.simulated), anchor=False)
     st.markdown(emphasised(answer.line, answer.strong))
     if picture is not None:
         chart(picture, key="home-chart", height=260, data=False)

@@ -2,10 +2,8 @@
 
 import streamlit as st
 
-from rubriclab.app.judges_view import Several, View, show
+from rubriclab.app.judges_view import Several, View, asks_for_preference, show
 from rubriclab.figures.choice_pictures import against_baseline
-
-SHOWN = ("Consistency", "Preference for a position")
 
 
 def has(several: Several) -> bool:
@@ -15,10 +13,7 @@ def has(several: Several) -> bool:
 
 def draw(several: Several) -> None:
     """Draw the matrix of judge by task."""
-    what = st.segmented_control(
-        "Show", SHOWN, default=SHOWN[0], required=True, key=f"{several.key}-baseline-show"
-    )
-    fairness = what == SHOWN[1]
+    fairness = asks_for_preference(several, "baseline")
     shown = against_baseline(several.findings, several.dataset, fairness=fairness)
     show(several, shown, f"baseline-{fairness}")
     if several.in_results:

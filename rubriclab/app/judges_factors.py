@@ -40,14 +40,12 @@ def draw(several: Several) -> None:
         )
         dataset = TOGETHER if chosen == ALL else dataset
     sources: dict[str, None] = {}
-    columns = st.columns(2, gap="large")
-    for column, (outcome, name) in zip(columns, OUTCOMES.items(), strict=True):
+    for outcome, name in OUTCOMES.items():
         tables = factor_tables(several.findings, outcome, dataset, several.papers)
         sources |= dict.fromkeys(table.source for table in tables if table.source)
-        with column:
-            st.markdown(name)
-            for number, table in enumerate(tables):
-                _table(table, outcome, f"{several.key}-factors-{outcome}-{number}")
+        st.markdown(name)
+        for number, table in enumerate(tables):
+            _table(table, outcome, f"{several.key}-factors-{outcome}-{number}")
     notes = [
         "Each line: the kept model without this variable. A variable is kept while leaving it out "
         "raises AIC. Cells share judges and tasks, so AIC overstates certainty."
@@ -80,10 +78,12 @@ def _table(table: FactorTable, outcome: str, key: str) -> None:
             for line in table.lines
         ]
     )
-    numbers = {name: st.column_config.NumberColumn(format="%.2f") for name in frame.columns[2:]}
-    st.dataframe(frame, hide_index=True, width="stretch", key=key, column_config=numbers)
-    if table.dropped:
-        st.caption(f"Dropped on the way: {', '.join(table.dropped)}.")
+    decimals = frame.columns[2:]
+    shown = frame.style.format("{:.0f}", subset=["DF"], na_rep="")
+    shown = shown.format("{:,.2f}", subset=decimals, na_rep="")
+    st.dataframe(shown, hide_index=True, width="stretch", key=key, placeholder="")
+    dropped = ", ".join(table.dropped) or "none"
+    st.caption(f"Tried: {', '.join(table.tried)}. Dropped on the way: {dropped}.")
     with st.container(horizontal=True):
         title = f"stepwise {outcome} {table.name}".strip()
         download("CSV", csv_text(frame), file_name(title, ".csv"), key=f"{key}-csv")

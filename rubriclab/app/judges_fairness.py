@@ -3,13 +3,14 @@
 import pandas as pd
 import streamlit as st
 
-from rubriclab.app.frame import safe
 from rubriclab.app.judges_view import Several, View, open_line, show
 from rubriclab.figures.choice_pictures import (
     codes_of_judges,
     disagreement_steps,
     fairness_plane,
 )
+from rubriclab.model.text import shorten
+from rubriclab.words.compact import hard_lines
 
 
 def has(several: Several) -> bool:
@@ -29,37 +30,33 @@ def draw(several: Several) -> None:
 
 def _hardest(several: Several) -> None:
     """List the comparisons on which most judges differ; one opens in Judgments."""
-    rows = [
-        row
-        for row in several.findings.select("hardest")
-        if several.findings.conditions[row.condition].dataset == several.dataset
-    ]
-    if not rows:
+    hard = hard_lines(several.findings, several.dataset)
+    if not hard:
         return
     st.markdown("**The hardest comparisons** · most judges differ from the commonest choice")
-    texts = several.findings.judgments.table.items.set_index("item_id")
-    lines = []
-    for row in rows:
-        entry = {
-            "Comparison": row.of["item"],
-            "Order": row.of["order"],
-            "Judges that differ": f"{row.value:g} of {row.counts['judges']:g}",
-        }
-        for column, name in (("instruction", "Question"), ("response", "Answers")):
-            if column in texts and row.of["item"] in texts.index:
-                entry[name] = str(texts.loc[row.of["item"], column])[:300]
-        lines.append(entry)
+    questions = several.questions()
+    table = pd.DataFrame(
+        [
+            {
+                "Question": shorten(questions.get(line.item) or line.prompt or line.item, 160),
+                "Answers as shown": line.shown,
+                "Calls that chose each": line.tally,
+                "Judges that differ": line.differ,
+            }
+            for line in hard
+        ]
+    )
     key = f"{several.key}-hardest"
-    places = [{"tab": "Judgments", "find": str(row.of["item"])} for row in rows]
+    places = [{"tab": "Judgments", "find": line.item} for line in hard]
     st.dataframe(
-        pd.DataFrame(lines),
+        table,
         key=key,
         hide_index=True,
         width="stretch",
         on_select=lambda: open_line(several, key, places),
         selection_mode="single-row",
     )
-    st.caption(safe("The box before a line opens its calls in Judgments."))
+    st.caption("The box before a line opens its calls in Judgments.")
 
 
 VIEW = View("fairness", "Fairness", has, draw)

@@ -1,13 +1,16 @@
 """Draw whether judges are less consistent where answers are close."""
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
+import pandas as pd
 import streamlit as st
 
-from rubriclab.app.judges_view import Several, View, numbers, show
+from rubriclab.app.judges_view import Several, View, asks_for_preference, show
 from rubriclab.figures.choice_pictures import quality_gap, quality_gap_together
+from rubriclab.words.compact import WinLine, win_lines
+from rubriclab.words.several import short
 
-SHOWN = ("Consistency", "Preference for a position")
 PANELS = ("Each judge", "All judges together")
 
 
@@ -18,21 +21,41 @@ def has(several: Several) -> bool:
 
 def draw(several: Several) -> None:
     """Draw a panel for each judge, or one of all judges together."""
+    outcome: Literal["PC", "PF"] = "PF" if asks_for_preference(several, "gap") else "PC"
     panels = PANELS[0]
-    with st.container(horizontal=True):
-        what = st.segmented_control(
-            "Show", SHOWN, default=SHOWN[0], required=True, key=f"{several.key}-gap-show"
+    if several.findings.select("parabola_of_all"):
+        panels = st.segmented_control(
+            "Panels", PANELS, default=PANELS[0], required=True, key=f"{several.key}-gap-panels"
         )
-        if several.findings.select("parabola_of_all"):
-            panels = st.segmented_control(
-                "Panels", PANELS, default=PANELS[0], required=True, key=f"{several.key}-gap-panels"
-            )
-    outcome: Literal["PC", "PF"] = "PC" if what == SHOWN[0] else "PF"
     together = panels == PANELS[1]
     drawn = quality_gap_together if together else quality_gap
     shown = drawn(several.findings, several.dataset, outcome)
     show(several, shown, f"gap-{outcome}{'-together' if together else ''}")
-    numbers(several, "**Win rate of each model** · ties and flips count as half", ("win_rate",))
+    lines = win_lines(several.findings, several.dataset)
+    if lines:
+        _win_rates(lines)
+
+
+def _win_rates(lines: Sequence[WinLine]) -> None:
+    """Draw a line for each model: its mean win rate, its gap to even, and that of each judge."""
+    st.markdown("**Win rate of each model** · ties and flips count as half")
+    table = pd.DataFrame(
+        [
+            {
+                "Model": line.candidate,
+                "Mean over judges": 100 * line.mean,
+                "Gap to even, points": 100 * line.gap,
+            }
+            | {short(judge, 24): 100 * rate for judge, rate in line.by_judge.items()}
+            for line in lines
+        ]
+    )
+    config: dict[str, Any] = {
+        name: st.column_config.NumberColumn(format="%.0f%%") for name in table.columns[1:]
+    }
+    config["Gap to even, points"] = st.column_config.NumberColumn(format="%+.0f")
+    config["Model"] = st.column_config.TextColumn(pinned=True)
+    st.dataframe(table, hide_index=True, width="stretch", column_config=config)
 
 
 VIEW = View("quality-gap", "Quality gap", has, draw)

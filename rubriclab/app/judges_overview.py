@@ -13,6 +13,7 @@ from rubriclab.figures.judge_pictures import balancing_helps, strength_by_datase
 from rubriclab.words.answer import TITLES
 from rubriclab.words.several import (
     badge,
+    dataset_if_several,
     headline,
     line,
     mean_text,
@@ -48,7 +49,8 @@ def draw(several: Several) -> None:
         subjects = one_a_judge(findings, reorder, several.dataset)
         if reorder not in LISTED or not subjects:
             continue
-        st.header(safe(headline(subjects)) + ".", anchor=False)
+        dataset = dataset_if_several(findings, several.dataset)
+        st.header(safe(headline(subjects, dataset)) + ".", anchor=False)
         st.markdown(safe(line(subjects)))
         _table(several, reorder, subjects)
     if "options" in reorders_of(findings):

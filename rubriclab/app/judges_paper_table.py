@@ -31,6 +31,7 @@ from rubriclab.words.paper_grid import (
 )
 from rubriclab.words.phrases import ci, inside, p_value, readable
 from rubriclab.words.several import simulated_note
+from rubriclab.words.yardstick import whom
 
 SCORED = ("chi2", "position_share:1", "cramers_v", "v_without_noise")
 QUALITY = ("pearson", "spearman", "within_item_sd")
@@ -110,7 +111,7 @@ def choose(findings: Findings, papers: Sequence[PaperPart], key: str) -> PaperTa
             offered,
             selection_mode="multi",
             default=at_first or offered[:4],
-            format_func=_called,
+            format_func=lambda text: _called(text, whom(findings)),
             key=f"{key}-measures-{across}",
         )
         if offered
@@ -128,9 +129,9 @@ def choose(findings: Findings, papers: Sequence[PaperPart], key: str) -> PaperTa
     return paper_table(findings, chosen, across=across, by_strategy=by_strategy, papers=papers)
 
 
-def _called(text: str) -> str:
+def _called(text: str, yardstick: str) -> str:
     """Return how a pill calls a measure."""
-    return f"{short_title(text)} with people" if text in CORRELATIONS else short_title(text)
+    return f"{short_title(text)} with {yardstick}" if text in CORRELATIONS else short_title(text)
 
 
 def _axes(findings: Findings, papers: Sequence[PaperPart]) -> list[str]:
@@ -148,16 +149,26 @@ def _axes(findings: Findings, papers: Sequence[PaperPart]) -> list[str]:
 
 def _offered(findings: Findings, across: str) -> list[str]:
     """Return the measures of the papers' tables that have a number for such columns."""
-    known = {row.measure for row in findings.rows if not set(row.of) - {across}}
-    known |= {name for name in CORRELATIONS if yardsticks_of(findings, name)}
-    if across not in ("position", "target") and findings.select("position_share"):
-        known.add("position_share:1")
-    last = max((about.positions for about in findings.conditions), default=0)
     scored = [*SCORED]
-    if last > 2 and "position_share:1" in known:
+    last = max((about.positions for about in findings.conditions), default=0)
+    if last > 2:
         scored.insert(2, f"position_share:{last}")
-        known.add(f"position_share:{last}")
-    return [text for text in (*scored, *QUALITY, *CRITERIA, *CHOSEN) if text in known]
+    return [
+        text
+        for text in (*scored, *QUALITY, *CRITERIA, *CHOSEN)
+        if _is_known(findings, across, text)
+    ]
+
+
+def _is_known(findings: Findings, across: str, text: str) -> bool:
+    """Return whether there is a number of a measure for such columns."""
+    measure, _, position = text.partition(":")
+    rows = findings.select(measure)
+    if position:
+        return bool(rows) and across not in ("position", "target")
+    if text in CORRELATIONS and yardsticks_of(findings, text):
+        return True
+    return any(not set(row.of) - {across} for row in rows)
 
 
 def _with_yardsticks(findings: Findings, chosen: Sequence[str], key: str) -> list[str]:
@@ -174,7 +185,9 @@ def _with_yardsticks(findings: Findings, chosen: Sequence[str], key: str) -> lis
         "r and rho with",
         [*people, *judges],
         default=people or judges[:1],
-        format_func=lambda text: text.removeprefix("against="),
+        format_func=lambda text: (
+            whom(findings) if text == "people" else text.removeprefix("against=")
+        ),
         key=f"{key}-yardsticks",
     )
     out = [text for text in chosen if text not in CORRELATIONS]

@@ -3,6 +3,7 @@
 from rubriclab.app.judges_view import Several, View, numbers, show
 from rubriclab.figures.judge_pictures import balanced_against_fixed, orders_enough
 from rubriclab.words.several import reorders_of
+from rubriclab.words.yardstick import model_yardstick
 
 RANKINGS = ("kendall_tau", "top1_changed", "top1_excess")
 PICKS = ("pick_gain", "pick_most", "pick_difference")
@@ -22,7 +23,9 @@ def draw(several: Several) -> None:
             show(several, balanced_against_fixed(findings, reorder, dataset), f"fixed-{reorder}")
             show(several, orders_enough(findings, reorder, dataset), f"enough-{reorder}")
     numbers(several, "**Does another order change who wins?** · rankings by prompt", RANKINGS)
-    numbers(several, "**What is the judge's best of N worth to people?**", PICKS)
+    model = model_yardstick(several.findings)
+    worth = f"by the scores of {model}" if model else "to people"
+    numbers(several, f"**What is the judge's best of N worth {worth}?**", PICKS)
 
 
 VIEW = View("people", "With people", has, draw)

@@ -50,8 +50,8 @@ def draw(several: Several) -> None:
         said = ["No reference surely pulls scores to one score."]
     st.markdown(safe(" ".join(said), 2_000))
     st.caption(
-        "A reference pulls where the 95% CI of a score's share lies wholly above that of the same "
-        "score in the default form."
+        "Hollow: no reference answer. A reference pulls where the 95% CI of a score's share lies "
+        "wholly above that of the same score in the default form."
     )
 
 

@@ -4,10 +4,9 @@ from typing import Any, cast
 
 import streamlit as st
 
-from rubriclab.app.judges_view import Several, View, show
+from rubriclab.app.judges_view import Several, View, asks_for_preference, show
 from rubriclab.figures.choice_pictures import Sort, by_task, codes_of_judges
 
-SHOWN = ("Consistency", "Preference for a position")
 SORTS: dict[Sort, str] = {"family": "Family", "number": "Best first", "name": "Name"}
 
 
@@ -19,9 +18,7 @@ def has(several: Several) -> bool:
 def draw(several: Several) -> None:
     """Draw the matrix of judge by task."""
     with st.container(horizontal=True):
-        what = st.segmented_control(
-            "Show", SHOWN, default=SHOWN[0], required=True, key=f"{several.key}-tasks-show"
-        )
+        fairness = asks_for_preference(several, "tasks")
         sort: Any = st.segmented_control(
             "Order",
             list(SORTS),
@@ -30,7 +27,6 @@ def draw(several: Several) -> None:
             required=True,
             key=f"{several.key}-tasks-sort",
         )
-    fairness = what == SHOWN[1]
     shown = by_task(several.findings, several.dataset, fairness=fairness, sort=cast(Sort, sort))
     show(several, shown, f"tasks-{fairness}-{sort}")
 

@@ -26,14 +26,16 @@ class Several:
 
     findings: of one run, or of conditions that Compare joined. dataset: the data set that the
     header chose. key: the beginning of the keys of widgets, so that two pages do not share them.
-    papers: what papers printed of the run's design. open: opens a place, given as parts of an
-    address (judge, data set, tab, filters); it is called by callbacks.
+    papers: what papers printed of the run's design. questions: returns the text that an item's
+    answers respond to, by item; empty where the run does not know it. open: opens a place, given as
+    parts of an address (judge, data set, tab, filters); it is called by callbacks.
     """
 
     findings: Findings
     dataset: str
     key: str = IN_RESULTS
     papers: tuple[PaperPart, ...] = ()
+    questions: Callable[[], Mapping[str, str]] = dict
     open: Callable[[Mapping[str, str]], None] = open_here
 
     @property
@@ -85,6 +87,20 @@ def show(several: Several, shown: Shown, name: str) -> None:
         chart(shown.picture, key=key, on_select=open_calls)
     if shown.note:
         st.caption(safe(shown.note, 2_000))
+
+
+OUTCOMES = ("Consistency", "Preference for a position")
+
+
+def asks_for_preference(several: Several, name: str) -> bool:
+    """Ask which outcome of pairs a view shows; return whether it is the preference.
+
+    ``name``: of the view.
+    """
+    chosen = st.segmented_control(
+        "Show", OUTCOMES, default=OUTCOMES[0], required=True, key=f"{several.key}-{name}-show"
+    )
+    return bool(chosen == OUTCOMES[1])
 
 
 def numbers(several: Several, title: str, measures: Sequence[str]) -> None:

@@ -14,4 +14,4 @@ def draw(several: Several) -> None:
     show(several, ways_beside(several.findings, several.dataset), "ways")
 
 
-VIEW = View("ways", "Five ways", has, draw)
+VIEW = View("ways", "Ways to ask", has, draw)

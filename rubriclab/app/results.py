@@ -40,6 +40,7 @@ from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.words.answer import Answer, judged
 from rubriclab.words.phrases import MINUS, ci, number, readable
+from rubriclab.words.several import over_one_of_many
 from rubriclab.words.subject import CHOICES, Subject, calls_in, settings, subjects_by_name
 from rubriclab.words.what_helps import has_help
 from rubriclab.words.with_people import has_people
@@ -96,12 +97,13 @@ def page() -> None:
     with menu, st.container(horizontal=True):
         _menu(info, answer)
         logged_button(info, "results-logged")
+    several = several_of(chosen)
+    _all_judges(several, subject)
     key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
     answer_tabs.answer_with_picture(
         answer, "bias", _main(chosen), key, partial(call_browser.open_calls, key)
     )
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
-    several = several_of(chosen)
     if judges_tab.is_shown(several):
         parts["Judges"] = lambda: judges_tab.draw(several)
     if subject.calls and has_people(findings, subject.condition):
@@ -117,11 +119,24 @@ def page() -> None:
     tabs(parts, "Judges" if len(ways) > 1 and "Judges" in parts else "Bias")
 
 
+def _all_judges(several: Several, subject: Subject) -> None:
+    """Say for how many judges the order matters, and that the answer below is of one of them."""
+    said = over_one_of_many(several.findings, subject)
+    if said:
+        st.markdown(f"**{safe(said)}.** The answer below is about {safe(subject.judge, 60)} alone.")
+
+
 def several_of(chosen: Chosen) -> Several:
     """Return every judge and data set of the run, for the views that compare them."""
     dataset = chosen.findings.conditions[chosen.condition].dataset
-    papers = tuple(state.kept(chosen.info.id).papers)
-    return Several(chosen.findings, dataset, papers=papers)
+    run = state.kept(chosen.info.id)
+
+    def questions() -> dict[str, str]:
+        return (
+            {} if run.plan is None else {item.item_id: item.instruction for item in run.plan.items}
+        )
+
+    return Several(chosen.findings, dataset, papers=tuple(run.papers), questions=questions)
 
 
 def nothing(title: str = "Results") -> None:
@@ -543,32 +558,29 @@ def _each_answer(slopes: Picture) -> Shown:
 
 
 def _by_level(findings: Findings, factor: str) -> None:
-    """Draw how bias, mean, and spread change with the levels of a factor.
-
-    There is one line per judge and one row of charts per data set.
+    """Draw how bias, mean, and spread change with the levels of a factor: the mean over data sets
+    first, then a line of panels for each of them.
     """
-    st.markdown(f"**By {safe(readable(factor).lower())}** · one line per judge")
     datasets = list(dict.fromkeys(asked.dataset for asked in findings.conditions))
-    for dataset in datasets:
-        drawn = {
-            measure: pictures.level_curves(findings, measure, factor, dataset)
-            for measure in pictures.levelled(factor)
-        }
-        if (
-            drawn["variant_shift"] is not None
-        ):  # it shows the same change, compared with the default
-            drawn.pop("line")
-        kept = {measure: picture for measure, picture in drawn.items() if picture is not None}
+    lines = {f"Mean over {len(datasets)} data sets": datasets} if len(datasets) > 1 else {}
+    lines |= {dataset: [dataset] for dataset in datasets}
+    drawn = {
+        name: picture
+        for name, own in lines.items()
+        if (picture := pictures.level_panels(findings, factor, own)) is not None
+    }
+    if not drawn:
+        return
+    st.markdown(f"**By {safe(readable(factor).lower())}** · one line per judge")
+    for name, picture in drawn.items():
         if len(datasets) > 1:
-            st.caption(safe(dataset, 60))
-        columns = st.columns(max(1, len(kept)))
-        for column, (measure, picture) in zip(columns, kept.items(), strict=False):
-            with column:
-                st.caption(MEASURES[measure].name)
-                chart(picture, key=f"level-{factor}-{measure}-{dataset}")
+            st.caption(safe(name, 60))
+        chart(picture, key=f"level-{factor}-{name}")
+    note = f"Lines on points: {ci()}."
+    if len(datasets) > 1:
+        note += " Means over data sets have none."
     st.caption(
-        f"Lines on points: {ci()}. Single levels have no verdict. The three questions are "
-        "about one condition."
+        f"{note} Single levels have no verdict. The three questions are about one condition."
     )
 
 

@@ -282,8 +282,6 @@ def _number_and_state(info: RunInfo, held: bool) -> None:
     headline = "Cannot be shown"
     with contained(info.name):
         headline = state.headline(info)
-    if len(info.judges) > 1 and info.done:  # the number is the first judge's
-        headline = f"{safe(info.judges[0], 40)}: {headline}"
     stopped = STOPPED.get(info.state, "")
     # The panel below says in full why the reading check stopped a run.
     reason = safe(info.reason, 200) if stopped and not held else ""

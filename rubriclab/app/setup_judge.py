@@ -18,7 +18,7 @@ from rubriclab.judges.weights import CATALOGUE
 from rubriclab.model.judge import JudgeSettings, read_options
 from rubriclab.model.judge_kind import JudgeKind, all_kinds
 from rubriclab.model.judge_options import Effects
-from rubriclab.model.study import validated
+from rubriclab.model.study import DEFAULT_JUDGE, validated
 from rubriclab.model.text import LabError, shorten
 
 WORDS = SETUP["judge"]
@@ -77,7 +77,7 @@ def _add() -> None:
     judges = held.study.judges
     model = next(
         (name for name in CATALOGUE if name not in {judge.model for judge in judges}),
-        "smollm2-135m",
+        DEFAULT_JUDGE.model,
     )
     name = _other_name(model, {judge.name for judge in judges})
     held.change(judges=(*judges, JudgeSettings(name=name, model=model)))
@@ -88,7 +88,7 @@ def _remove(number: int) -> None:
     """Remove a judge. A study needs one, so the default judge replaces the last."""
     held = draft()
     kept = held.study.judges[:number] + held.study.judges[number + 1 :]
-    held.change(judges=kept or (JudgeSettings(name="smollm2-135m"),))
+    held.change(judges=kept or (DEFAULT_JUDGE,))
 
 
 def _other_name(model: str, names: set[str]) -> str:

@@ -6,6 +6,7 @@ Heavy modules are imported inside functions, because the first page must not wai
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from contextlib import suppress
@@ -18,10 +19,14 @@ from weakref import finalize
 import streamlit as st
 
 from rubriclab.model.study import ReadingPart
-from rubriclab.model.text import LabError
+from rubriclab.model.text import LabError, count
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from rubriclab.api import Run as Kept
+    from rubriclab.core.judgments import Arm
     from rubriclab.core.topic import Findings
     from rubriclab.judges.vllm import VllmServer
     from rubriclab.runs.manager import RunManager
@@ -212,16 +217,67 @@ def backup() -> bytes:
 
 @st.cache_data(show_spinner=False, max_entries=500)
 def _headline(content: str, run_id: str) -> str:
-    """Return the headline; see ``headline``. It is about the run's first condition with a list."""
-    from rubriclab.core.cells import cells, from_arms
+    """Return the headline; see ``headline``. It is about each judge's first condition of a kind.
+
+    Bare scores have no order: the number of a run that has them too is about its first list.
+    """
     from rubriclab.core.judgments import Judgments
+    from rubriclab.words.phrases import number
+
+    arms = Judgments(_kept(content, run_id).table).arms
+    listed = next((arm for arm in arms if arm.condition.reorder != "bare"), arms[0])
+    first: dict[str, Arm] = {}
+    for arm in arms:
+        if arm.condition.reorder == listed.condition.reorder:
+            first.setdefault(arm.condition.judge, arm)
+    if len(first) == 1:
+        return _of_one_judge(listed)
+    sizes = [size for arm in first.values() if math.isfinite(size := _size(arm))]
+    if not sizes:
+        return f"{count(len(first), 'judge')}: no estimate yet"
+    if listed.condition.reorder == "options":
+        name, form, unit = "most chosen position in", ".0%", ""
+    elif listed.condition.chooses:
+        name, form, unit = "same winner in every order:", ".0%", ""
+    else:
+        name, form, unit = "positions differ by", ".2f", " points"
+    low, high = number(min(sizes), form), number(max(sizes), form)
+    between = low if low == high else f"{low} to {high}"
+    return f"{count(len(sizes), 'judge')}: {name} {between}{unit}"
+
+
+def _size(arm: Arm) -> float:
+    """Return the number of one judge that the headline of several gives: the largest share of a
+    position, the share of equal winners, or the gap between positions. NaN where there is none.
+    """
+    from rubriclab.figures.pictures import winner_classes
+    from rubriclab.measures.position import shares
+
+    if arm.condition.reorder == "options" and arm.ok.any():
+        return float(max(row.value for row in shares(arm)))
+    if arm.condition.chooses:
+        kinds = winner_classes(arm)
+        known = kinds[kinds >= 0]
+        return float((known == 0).mean()) if len(known) else math.nan
+    means = _means_by_position(arm)
+    return math.nan if means is None else float(means.max() - means.min())
+
+
+def _means_by_position(arm: Arm) -> NDArray[np.float64] | None:
+    """Return how far the mean score at each position lies from the overall mean, in points."""
+    from rubriclab.core.cells import cells, from_arms
+
+    if not arm.condition.joint:
+        return None
+    table = cells(from_arms([arm]))
+    return table.lean.mean(axis=0) if table.items else None
+
+
+def _of_one_judge(arm: Arm) -> str:
     from rubriclab.figures.pictures import winner_classes
     from rubriclab.measures.position import shares
     from rubriclab.words.phrases import number
 
-    arms = Judgments(_kept(content, run_id).table).arms
-    # Bare scores have no order: the number of a run that has them too is about its first list.
-    arm = next((arm for arm in arms if arm.condition.reorder != "bare"), arms[0])
     if arm.condition.reorder == "options" and arm.ok.any():
         top = max(shares(arm), key=lambda row: row.value)
         return f"Position {top.of['position']} chosen in {number(top.value, '.0%')}"
@@ -231,12 +287,9 @@ def _headline(content: str, run_id: str) -> str:
         if not len(known):
             return NO_ESTIMATE
         return f"Same winner in every order: {number((known == 0).mean(), '.0%')}"
-    if not arm.condition.joint:
+    means = _means_by_position(arm)
+    if means is None:
         return NO_ESTIMATE
-    table = cells(from_arms([arm]))
-    if not table.items:
-        return NO_ESTIMATE
-    means = table.lean.mean(axis=0)
     return f"By position {number(means.min(), '+.2f')} to {number(means.max(), '+.2f')} points"
 
 
@@ -246,7 +299,7 @@ def headline(info: RunInfo) -> str:
     The phrase holds no text of a file or a judge, so it needs no escaping.
     """
     if info.done > MOST_CALLS:
-        return "Open results to see"
+        return f"{count(len(info.judges), 'judge')}: open results to see"
     if not info.done:
         return NO_ESTIMATE
     return _headline(info.content, info.id)

@@ -103,8 +103,8 @@ def _ask_button(planned: Plan) -> None:
     (judge,) = planned.study.judges
     label = "Ask the judge"
     weights = CATALOGUE.get(judge.model) if judge.about.small_model else None
-    if weights is not None and not weights.present():
-        label += f" (downloads {weights.megabytes} MB)"
+    if weights is not None and weights.download_megabytes:
+        label += f" (downloads {weights.download_megabytes} MB)"
     st.button(
         label,
         icon=":material/play_arrow:",

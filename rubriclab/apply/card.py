@@ -92,7 +92,7 @@ def card_of(
         "rules": RULES,
         "run": {"id": table.run, "name": table.name, "made_with": dict(table.made_with)},
         "simulated": about.simulated,
-        "study": study.model_dump(mode="json", exclude_defaults=True),
+        "study": _without_defaults(study),
         "protocol": {
             "name": ONE_ORDER if number == 1 else AVERAGE,
             "orders": orders,
@@ -264,6 +264,12 @@ def _study_of_card(
     return Study.model_validate(body)
 
 
+def _without_defaults(study: Study) -> dict[str, Any]:
+    """Return what differs from a study's defaults, and always the judge: its default may change."""
+    body = study.model_dump(mode="json", exclude_defaults=True)
+    return body | {"judges": [study.judges[0].model_dump(mode="json", exclude_defaults=True)]}
+
+
 def _bias(row: Row) -> dict[str, Any]:
     """Return a verdict as JSON values. Numbers that are not known are null."""
     low, high = row.interval
@@ -355,7 +361,10 @@ def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], S
             "The card was changed after it was made, so its promise does not hold. Export it again."
         )
     same_rules(card.get("rules", 1), "The card", "Export it again from its run.")
-    study = validated(CardFile, card, "This is not a judge card: ").study
+    content = card
+    if isinstance(card["study"], dict):  # older cards left out this judge, which was the default
+        content = card | {"study": {"judges": [{"name": "smollm2-135m"}]} | card["study"]}
+    study = validated(CardFile, content, "This is not a judge card: ").study
     _refuse_outside(study)
     return card, study
 

@@ -65,7 +65,7 @@ JudgeNames = Annotated[
     list[str] | None,
     Parameter(
         help="Judge to use instead of the study's, for example gpt-4.1@https://api.openai.com/v1, "
-        "vllm:MODEL@URL or smollm2-135m. Repeatable."
+        "vllm:MODEL@URL or smollm2-135m-q8. Repeatable."
     ),
 ]
 KeyName = Annotated[

@@ -78,7 +78,7 @@ def judges(
     test: Annotated[
         str | None,
         Parameter(
-            help="Test a judge with up to four calls, for example smollm2-135m or "
+            help="Test a judge with up to four calls, for example smollm2-135m-q8 or "
             "http://127.0.0.1:8000/v1."
         ),
     ] = None,
@@ -124,7 +124,11 @@ def judges(
         return Outcome(document)
     lines = []
     for entry in models:
-        where = "on this machine" if entry.present() else "downloaded on first use"
+        where = "on this machine"
+        if entry.download_megabytes:
+            where = f"{entry.download_megabytes} MB are downloaded on first use"
+        elif not entry.present():
+            where = f"made on first use from {entry.downloaded.name}, which is on this machine"
         lines.append(f"{entry.name}: {entry.megabytes} MB, {where}")
     for server in servers:
         lines.append(f"{server.base_url}: {', '.join(server.models) or 'no models named'}")

@@ -118,6 +118,14 @@ class Judgments:
         return tuple(arms)
 
     @cached_property
+    def raters(self) -> tuple[frozenset[str], ...]:
+        """The names of those who rated an item, for each condition; empty where nobody did."""
+        of_item = [frozenset(map(str, ratings or {})) for ratings in self.items["ratings"]]
+        return tuple(
+            frozenset().union(*(of_item[code] for code in arm.item_code)) for arm in self.arms
+        )
+
+    @cached_property
     def text_of_item(self) -> Ints:
         """(items,): the first item of what one call scores together.
 

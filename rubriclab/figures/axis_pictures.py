@@ -7,8 +7,8 @@ import math
 from dataclasses import replace
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.figures.judge_pictures import extremes, panel_of_strips
-from rubriclab.figures.marks import Picture, Point, Series
+from rubriclab.figures.judge_pictures import extremes, panel_of_strips, plane_of
+from rubriclab.figures.marks import Picture, Point
 from rubriclab.figures.pictures import Shown
 from rubriclab.model.judgment import Reorder
 from rubriclab.model.text import count
@@ -40,7 +40,6 @@ def ways_beside(findings: Findings, dataset: str) -> Shown:
     Xu et al. v2, Figure 1.
     """
     people = whom(findings)
-    title = f"**Which way to ask suffers least from order, and agrees most with {people}?**"
     ways = ways_asked(findings, dataset)
     changes: dict[tuple[str, str], Row] = {}
     close: dict[tuple[str, str], Row] = {}
@@ -56,6 +55,8 @@ def ways_beside(findings: Findings, dataset: str) -> Shown:
                 row = _first_whole(findings, measures, subject.condition)
                 if row is not None:
                     into[key] = row
+    title = f"**Which of {count(len(ways), 'way')} to ask suffers least from order"
+    title += f", and agrees most with {people}?**" if close else "?**"
     panels = []
     said = []
     for rows, name, below, target in (
@@ -73,12 +74,13 @@ def ways_beside(findings: Findings, dataset: str) -> Shown:
     note = f"Lines: {ci()} over independent units. Left: the judge's own noise is part of it."
     if "bare" in ways:
         note += " A bare scale lists nothing, so no order can change."
-    if {"pairs", "lists"} & set(ways):
-        note += " Who chooses gives no score, so there is no r."
-    if {"pairs", "lists"} & set(ways):
+    chosen = {"pairs", "lists"} & set(ways)
+    if chosen and close:
+        note += " A judge that chooses between answers gives no scores, so it has no r."
+    if chosen and better:
         note += (
-            " Of choices: how often the winner that people name is chosen more often than another "
-            "answer."
+            " For pairs and lists, right: how often the winner that the data name is chosen more "
+            "often than another answer."
         )
     levels = tuple(WAYS[way] for way in ways)
     picture = Picture("strips", (), " ".join(said), levels=levels, panels=tuple(panels))
@@ -114,18 +116,15 @@ def both_axes(findings: Findings, dataset: str) -> Shown:
     sentences = [
         _axes_sentence(options[point.of["judge"]], criteria[point.of["judge"]]) for point in points
     ]
-    alt = f"Gap of criteria against lean of options for {count(len(points), 'judge')}: "
-    alt += " ".join(filter(None, sentences)) or "no judge is biased on one axis alone."
-    smallest = findings.smallest_mean(criteria[points[0].of["judge"]].condition)
-    picture = Picture(
-        "plane",
-        (Series("", tuple(points)),),
-        alt,
+    picture = plane_of(
+        points,
+        f"Gap of criteria against lean of options for {count(len(points), 'judge')}",
         axes=("Options: lean of a position, share", "Criteria: mean gap of positions, points"),
-        levels=tuple(point.label for point in points),
-        smallest=smallest,
+        smallest=findings.smallest_mean(criteria[points[0].of["judge"]].condition),
         target=0.0,
     )
+    known = " ".join(filter(None, sentences)) or "No judge is biased on one axis alone."
+    picture = replace(picture, alt=f"{picture.alt} {known}")
     note = " ".join(filter(None, sentences))
     note += f" Both are the verdicts' own numbers, without noise. Lines: {ci()}. Green: a gap too "
     note += "small to matter."

@@ -6,6 +6,7 @@ its entry in KINDS.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -405,16 +406,26 @@ def curves(picture: Picture, palette: Palette) -> go.Figure:
     coordinates = picture.coordinates
     for k, curve in enumerate(picture.series):
         colour = palette.lines[k % len(palette.lines)]
-        figure.add_scatter(
-            x=[coordinates[point.label] for point in curve.points],
-            y=[point.value for point in curve.points],
-            mode="lines+markers",
-            name=escape(curve.name, 30),
-            marker={"size": 8, "color": colour},
-            **_about(curve.points),
-            line={"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]},
-            error_y=_whiskers(curve.points, palette, color=colour),
-        )
+        for apart in (False, True):
+            points = [point for point in curve.points if (point.label == picture.apart) == apart]
+            if not points:
+                continue
+            figure.add_scatter(
+                x=[coordinates[point.label] for point in points],
+                y=[point.value for point in points],
+                mode="markers" if apart else "lines+markers",
+                name=escape(curve.name, 30),
+                legendgroup=curve.name,
+                showlegend=several and points[-1] is curve.points[-1],
+                marker={
+                    "size": 8,
+                    "color": palette.ground if apart else colour,
+                    "line": {"color": colour, "width": 1.6},
+                },
+                **_about(points),
+                line={"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]},
+                error_y=_whiskers(points, palette, color=colour),
+            )
     _rules(figure, picture, palette, line=picture.target)
     low, high = min(coordinates.values()), max(coordinates.values())
     pad = 0.08 * ((high - low) or 1.0)
@@ -484,6 +495,8 @@ PANEL_ALONE = 340
 """Height of a panel that has the whole width, in px."""
 MARK, SMALLEST_MARK = 8, 3
 """Diameters of marks, in px: the usual one, and the smallest that a pointer still hits."""
+MOST_LEVELS = 6
+"""Labels below a small panel: more would run into each other."""
 MATRIX_ROW = 32
 """Height of a line of a matrix, in px: twenty judges fit on a screen."""
 MOST_NUMBERED = 20
@@ -494,19 +507,25 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
     """Draw small panels that share their axes: each of lines, of lines with a band, or of cells."""
     panels = picture.panels
     across = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3 if len(panels) < 8 else 4
+    if picture.own_scales:
+        across = len(panels)
     down = -(-len(panels) // across)
     of_cells = panels[0].kind == "cells"
     lines = max(len(panel.series) for panel in panels)
     each = 60 + 30 * lines if of_cells else PANEL_ALONE if len(panels) == 1 else PANEL
     height = down * (each + 62) + 60
     figure = _grid(palette, height, down, across)
-    drawn = _panel_of_cells if of_cells else _panel_of_lines
+    size = 0 if len(panels) > 6 or lines > 10 else 11  # of numbers in cells, where there is room
     shapes: list[dict[str, Any]] = []
     for k, panel in enumerate(panels):
         where = {"row": k // across + 1, "col": k % across + 1}
-        number_of = "" if k == 0 else str(k + 1)
-        for shape in drawn(figure, picture, panel, palette, where, first=k == 0):
-            shapes.append({**shape, "xref": f"x{number_of} domain", "yref": f"y{number_of}"})
+        if of_cells:
+            _panel_of_cells(figure, panel, palette, where, size)
+        else:
+            number_of = "" if k == 0 else str(k + 1)
+            own = _panel_of_lines(figure, picture, panel, palette, where, first=k == 0)
+            axes = {"xref": f"x{number_of} domain", "yref": f"y{number_of}"}
+            shapes += [{**shape, **axes} for shape in own]
         if k + across < len(panels):  # another panel below it has the axis' title
             figure.update_xaxes(title_text="", **where)
     titles = [_panel_title(panel, palette, k) for k, panel in enumerate(panels)]
@@ -523,9 +542,23 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
                 showgrid=False,
             )
         return figure.update_layout(margin={"l": _margin(names, 130)}, clickmode="event+select")
-    low, high = _reach(panels)
-    shares = all(point.text.endswith("%") for point in picture.points)
-    figure.update_yaxes(range=[low, high], nticks=5, tickformat=".0%" if shares else None)
+    for k, panel in enumerate(panels):
+        sharing = [panel] if picture.own_scales else panels
+        low, high = _reach(sharing)
+        shares = all(point.text.endswith("%") for each in sharing for point in each.points)
+        if shares:  # a fitted curve may go beyond what a share can be, and ends at the edge
+            low, high = max(low, -0.04), min(high, 1.04)
+        figure.update_yaxes(
+            range=[low, high],
+            nticks=5,
+            tickformat=".0%" if shares else None,
+            row=k // across + 1,
+            col=k % across + 1,
+        )
+    for k, panel in enumerate(panels):
+        if panel.axes[1] and k % across == 0:
+            where = {"row": k // across + 1, "col": 1}
+            figure.update_yaxes(title_text=escape(panel.axes[1]), title_standoff=4, **where)
     several = lines > 1
     return figure.update_layout(
         showlegend=several,
@@ -605,7 +638,8 @@ def _panel_of_lines(
     """
     coordinates = panel.coordinates
     names = list(dict.fromkeys(line.name for every in picture.panels for line in every.series))
-    for line in panel.series:
+    legend = set[str]()
+    for line in [part for every in panel.series for part in _parts(every, panel.apart)]:
         k = names.index(line.name)
         colour = palette.lines[k % len(palette.lines)]
         at_numbers = all(math.isfinite(point.x) for point in line.points)
@@ -618,6 +652,9 @@ def _panel_of_lines(
             "color": [colour if point.decided else palette.ground for point in line.points],
             "line": {"color": colour, "width": 1.6},
         }
+        if picture.own_scales:  # levels of a factor have no verdict that could fill a mark
+            apart = line.points[0].label == panel.apart
+            marker["color"] = palette.ground if apart else colour
         if panel.kind == "bands":
             marker["color"] = colour
         whiskers = {"visible": False}
@@ -629,15 +666,18 @@ def _panel_of_lines(
             mode=_mode(line),
             name=escape(line.name, 30),
             legendgroup=line.name,
-            showlegend=first,
+            showlegend=first and line.name not in legend,
             marker=marker,
             line={"color": colour, "width": 1.6, "dash": line.dash or DASHES[k % len(DASHES)]},
             error_y=whiskers,
             **_about(line.points),
             **where,
         )
-    shapes = _panel_rules(panel, palette)
-    if not coordinates:  # marks at numbers, not at levels: the axis is one of shares
+        legend.add(line.name)
+    if coordinates:
+        step = (max(coordinates.values()) - min(coordinates.values())) or 1.0
+        _level_axis(figure, panel, where, pad=0.12 * step, most=12, labels=MOST_LEVELS)
+    else:  # marks at numbers, not at levels: the axis is one of shares
         figure.update_xaxes(
             title_text=escape(panel.axes[0]),
             title_standoff=4,
@@ -646,19 +686,43 @@ def _panel_of_lines(
             range=[-0.05, 1.05],
             **where,
         )
-        return shapes
+    return _panel_rules(panel, palette)
+
+
+def _parts(line: Series, apart: str) -> list[Series]:
+    """Return a line, or the line and its mark at the level that no line reaches."""
+    parts = [
+        replace(line, points=tuple(p for p in line.points if (p.label == apart) == own))
+        for own in (False, True)
+    ]
+    return [part for part in parts if part.points]
+
+
+def _level_axis(
+    figure: go.Figure,
+    panel: Picture,
+    where: dict[str, int],
+    *,
+    pad: float,
+    most: int,
+    labels: int | None = None,
+) -> None:
+    """Draw a small panel's axis of levels.
+
+    ``pad``: room beside the first and the last. ``most``: characters of a label. ``labels``: how
+    many levels are written at most, evenly spread; None for all.
+    """
+    coordinates = panel.coordinates
     ends = list(coordinates.values())
-    pad = 0.12 * ((max(ends) - min(ends)) or 1.0)
-    every = max(1, -(-len(ends) // 6))
+    every = 1 if labels is None else max(1, -(-len(ends) // labels))
     figure.update_xaxes(
         tickvals=ends[::every],
-        ticktext=[escape(level, 12) for level in list(coordinates)[::every]],
+        ticktext=[escape(level, most) for level in list(coordinates)[::every]],
         range=[min(ends) - pad, max(ends) + pad],
         title_text=escape(panel.axes[0]),
         title_standoff=4,
         **where,
     )
-    return shapes
 
 
 def _panel_rules(panel: Picture, palette: Palette) -> list[dict[str, Any]]:
@@ -727,29 +791,12 @@ def _band(
 
 
 def _panel_of_cells(
-    figure: go.Figure,
-    picture: Picture,
-    panel: Picture,
-    palette: Palette,
-    where: dict[str, int],
-    *,
-    first: bool,
-) -> list[dict[str, Any]]:
-    """Draw the cells of a panel, with their numbers where there is room."""
-    many = len(picture.panels) > 6 or len(panel.series) > 10
-    coordinates = panel.coordinates
-    _squares(figure, panel, palette, where, range(len(panel.series)), 0 if many else 11)
-    figure.update_xaxes(
-        tickvals=list(coordinates.values()),
-        ticktext=[escape(level, 10) for level in coordinates],
-        range=[-0.55, len(coordinates) - 0.45],
-        title_text=escape(panel.axes[0]),
-        title_standoff=4,
-        **where,
-    )
+    figure: go.Figure, panel: Picture, palette: Palette, where: dict[str, int], size: int
+) -> None:
+    """Draw the cells of a panel. ``size``: of their numbers, in px; 0 for none."""
+    _squares(figure, panel, palette, where, range(len(panel.series)), size)
+    _level_axis(figure, panel, where, pad=0.55, most=10)
     figure.update_yaxes(range=[len(panel.series) - 0.45, -0.55], **where)
-    assert first or picture.panels
-    return []
 
 
 def _squares(
@@ -820,8 +867,13 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
     turned = len(coordinates) > 10 or max(map(len, coordinates)) > 14
     top = 120 if turned else 66
     figure = _grid(palette, top + 26 + MATRIX_ROW * lines, 1, 1)
+    # A turned label reaches to the right of its column, and one beyond the figure is not drawn.
+    beyond = [shorten(name, 18) for name in list(coordinates)[-1:] if turned]
+    right = max([16, *(6 * len(name) for name in beyond)])
+    right = max([right, *(24 + 8 * len(name) for name, _, _ in picture.frames)])
     figure.update_layout(
-        margin={"l": _margin(names, 190), "t": top, "b": 12}, clickmode="event+select"
+        margin={"l": _margin(names, 190), "t": top, "r": right, "b": 12},
+        clickmode="event+select",
     )
     size = 0 if len(coordinates) > MOST_NUMBERED else 12 if len(coordinates) <= 10 else 11
     _squares(figure, picture, palette, {"row": 1, "col": 1}, rows, size)
@@ -840,6 +892,7 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
             for at, heading in headings
         ]
     )
+    _frames(figure, picture, palette, rows)
     figure.update_xaxes(
         side="top",
         tickvals=list(coordinates.values()),
@@ -853,6 +906,29 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
         range=[lines - 0.4, -0.6],
         showgrid=False,
     )
+
+
+def _frames(figure: go.Figure, picture: Picture, palette: Palette, rows: Sequence[int]) -> None:
+    """Draw a frame around each block on the diagonal, with its name to the right of its lines."""
+    for name, first, last in picture.frames:
+        figure.add_shape(
+            type="rect",
+            x0=first - 0.5,
+            x1=last + 0.5,
+            y0=rows[first] - 0.5,
+            y1=rows[last] + 0.5,
+            line={"color": palette.text, "width": 1.6},
+        )
+        _write(
+            figure,
+            name,
+            xref="paper",
+            x=1,
+            xanchor="left",
+            xshift=8,
+            y=(rows[first] + rows[last]) / 2,
+            font={"color": palette.muted, "size": 12},
+        )
 
 
 def _rows_with_headings(picture: Picture) -> tuple[list[int], list[tuple[int, str]]]:
@@ -870,6 +946,78 @@ def _rows_with_headings(picture: Picture) -> tuple[list[int], list[tuple[int, st
     return rows, headings
 
 
+DIRECTIONS = {-1.0: "triangle-left", 1.0: "triangle-right"}
+PLANE = (560, 372)
+"""Width and height of a plane without its margins, in px, by which names are placed."""
+NAME_HIGH, NAME_WIDE = 15, 6.6
+"""Height of a name and width of one of its characters, in px."""
+PLACES = tuple(
+    (side, up) for up in (10, -10, 24, -24, 38, -38, 52, -52, 66, -66, 80, -80) for side in (1, -1)
+)
+"""Where a name may stand: right or left of its mark, and so many px above it."""
+
+
+def _names_of_marks(figure: go.Figure, points: Sequence[Point]) -> None:
+    """Write the name of each mark where it covers neither a mark nor another name.
+
+    A name that stands further away has a line to its mark.
+    """
+    spots = spots_of(points)
+    taken = [(x - 7, x + 7, y - 7, y + 7) for x, y in spots]
+    for k, point in enumerate(points):
+        name = shorten(point.label, 24)
+        x, y = spots[k]
+        boxes = []
+        for side, up in PLACES:
+            near = x + 9 * side
+            far = near + side * NAME_WIDE * len(name)
+            middle = y + up
+            box = (min(near, far), max(near, far), middle - NAME_HIGH / 2, middle + NAME_HIGH / 2)
+            hits = sum(overlap(box, other) for other in taken)
+            outside = max(0.0, -box[0]) + max(0.0, box[1] - PLANE[0] - 8)
+            outside += max(0.0, -box[2]) + max(0.0, box[3] - PLANE[1])
+            boxes.append((hits + outside, abs(up), side, up, box))
+        _, _, side, up, box = min(boxes, key=lambda made: (made[0], made[1], -made[2]))
+        taken.append(box)
+        figure.add_annotation(
+            text=escape(name),
+            x=point.x,
+            y=point.value,
+            ax=9 * side,
+            ay=-up,
+            xanchor="left" if side > 0 else "right",
+            yanchor="middle",
+            font={"size": 12},
+            showarrow=True,
+            arrowhead=0,
+            arrowwidth=1 if abs(up) > NAME_HIGH else 0.1,
+            arrowcolor=figure.layout.font.color,
+            opacity=0.9,
+        )
+
+
+def spots_of(points: Sequence[Point]) -> list[tuple[float, float]]:
+    """Return where marks lie in a plane, in px from its lower left corner."""
+    spots = []
+    across = [end for p in points for end in (p.x, p.x_low, p.x_high) if math.isfinite(end)]
+    up = [end for p in points for end in (p.value, p.low, p.high) if math.isfinite(end)]
+    for point in points:
+        place = []
+        for value, ends, size in ((point.x, across, PLANE[0]), (point.value, up, PLANE[1])):
+            low, high = min(ends), max(ends)
+            room = 0.06 * (high - low) or 1.0
+            place.append(size * (value - low + room) / (high - low + 2 * room))
+        spots.append((place[0], place[1]))
+    return spots
+
+
+def overlap(box: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """Return the area, in px, that two boxes (left, right, low, high) have in common."""
+    wide = min(box[1], other[1]) - max(box[0], other[0])
+    high = min(box[3], other[3]) - max(box[2], other[2])
+    return wide * high if wide > 0 and high > 0 else 0.0
+
+
 def plane(picture: Picture, palette: Palette) -> go.Figure:
     """Draw marks with intervals both ways, each with its name; lines between them are dotted."""
     figure = _grid(palette, 440, 1, 1)
@@ -879,7 +1027,8 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
         y=[point.value for point in points],
         mode="markers",
         marker={
-            "size": 10,
+            "size": [10 if math.isnan(point.tone) else 12 for point in points],
+            "symbol": [DIRECTIONS.get(point.tone, "circle") for point in points],
             "color": [palette.lines[0] if point.decided else palette.reference for point in points],
         },
         error_y=_whiskers(points, palette, width=0),
@@ -896,17 +1045,7 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
         },
         **_about(points),
     )
-    for point in points:
-        _write(
-            figure,
-            point.label,
-            x=point.x,
-            y=point.value,
-            xshift=8,
-            yshift=10,
-            xanchor="left",
-            font={"size": 12},
-        )
+    _names_of_marks(figure, points)
     _rules(figure, picture, palette, line=picture.target)
     if math.isfinite(picture.mean[0]):
         ends = [min(point.x for point in points), max(point.x for point in points)]

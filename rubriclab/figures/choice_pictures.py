@@ -6,18 +6,18 @@ which figure of the paper it takes the place of.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.figures.judge_pictures import MOST_PANELS
+from rubriclab.figures.judge_pictures import plane_of
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown, mark
 from rubriclab.measures.judges import family_of
 from rubriclab.measures.pairs import TERMS
 from rubriclab.model.text import count
-from rubriclab.words.phrases import ci, inside, number, p_value
+from rubriclab.words.phrases import ci, inside, number, p_value, value_text
 from rubriclab.words.several import distinct_names, short, simulated_note, whole_row
 from rubriclab.words.subject import CHOICES
 
@@ -27,6 +27,8 @@ ALL = "All tasks"
 MOST_ERROR = 0.1
 """A judge with a higher error rate (Shi et al.) gets no mark of a lean: what is missing may hide
 it."""
+MOST_GAPS = 16
+"""Panels of the quality gap: four lines of four, enough for the 15 judges of Shi et al."""
 FEWEST_DOTS = 8
 """Cells that a drawn parabola needs."""
 Sort = Literal["family", "number", "name"]
@@ -98,11 +100,15 @@ def by_task(
 def _family_heading(findings: Findings, judge: str, fairness: bool) -> str:
     """Return the heading of a judge's family, with the mean PC of its judges."""
     family = family_of(judge)
-    heading = family.upper() if family == "gpt" else family.capitalize()
+    heading = _family_name(family)
     rows = findings.select("family_pc", family=family)
     if rows and not fairness:
         heading += f" · {number(rows[0].value, '.0%')}"
     return heading
+
+
+def _family_name(family: str) -> str:
+    return family.upper() if family == "gpt" else family.capitalize()
 
 
 def _badness(point: Point, fairness: bool) -> float:
@@ -204,6 +210,7 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
                 x_high=consistency.interval[1],
                 hover=hover,
                 of={"judge": judge, "dataset": dataset},
+                tone=_direction(preference),
             )
         )
     title = "**Are consistent judges fair?** · |PF| against PC, a mark a judge"
@@ -219,28 +226,29 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
         if high < 0:
             line, falls = (rows["level"].value, rows["slope"].value), "yes"
             title = "**Consistent judges are mostly fair** · |PF| against PC, a mark a judge"
-    note = f"Lines: {ci()}. "
+    note = (
+        f"{FIRST}: surely prefers the answer shown first; {LAST}: the one shown last; a circle: "
+        f"neither (95% CI of PF). Lines: {ci()}. "
+    )
     if falls == "yes":
         note += f"The line falls by {number(-rows['slope'].value)} over 100 points of PC "
         note += f"({inside(rows['slope'])}, judges as units)."
     elif falls == "not":
         note += "No line is drawn: over these judges it does not surely fall "
         note += f"(slope {number(rows['slope'].value, '+.2f')}, {inside(rows['slope'])})."
-    lowest = min(points, key=lambda point: point.value)
-    highest = max(points, key=lambda point: point.value)
-    alt = (
-        f"|PF| against PC of {count(len(points), 'judge')}: from {lowest.text} ({lowest.label}) to "
-        f"{highest.text} ({highest.label})."
-    )
-    picture = Picture(
-        "plane",
-        (Series("", tuple(points)),),
-        alt,
+    picture = plane_of(
+        points,
+        f"|PF| against PC of {count(len(points), 'judge')}",
         axes=("Position consistency (PC)", "|Preference fairness|"),
-        levels=tuple(point.label for point in points),
         mean=line,
     )
     return Shown(title, picture, note + simulated_note(findings))
+
+
+def _direction(preference: Row) -> int:
+    """Return -1 where a judge surely prefers the earlier answer, 1 the later, else 0."""
+    low, high = preference.interval
+    return int(low > 0) - int(high < 0)
 
 
 def disagreement_steps(findings: Findings, dataset: str) -> Shown:
@@ -291,7 +299,7 @@ def agreement_matrix(
     """
     upper, lower = (_pairs(findings, dataset, measure) for measure in measures)
     title = "**Which judges give the same answers?**"
-    judges = sorted({judge for pair in upper for judge in pair}, key=_by_family(findings))
+    judges = sorted({judge for pair in upper for judge in pair}, key=_by_family)
     if len(judges) < 2:
         return Shown(title, None, "")
     labels = distinct_names(judges, 24)
@@ -315,7 +323,7 @@ def agreement_matrix(
             tone = -(row.value - least) / ((most - least) or 1.0)
             of = {"judge": judge, "dataset": dataset, "against": other}
             points.append(replace(point, text=text, tone=tone, of=of))
-        series.append(Series(short(judge), tuple(points), group=""))
+        series.append(Series(short(judge), tuple(points)))
     (alike, highest), (apart, lowest) = (
         max(upper.items(), key=lambda pair: pair[1].value),
         min(upper.items(), key=lambda pair: pair[1].value),
@@ -327,14 +335,28 @@ def agreement_matrix(
     )
     note = f"Above the diagonal: {names[0]}. Below: {names[1]}. {said} Bluer: more similar."
     levels = tuple(labels.values())
-    picture = Picture("matrix", tuple(series), f"Matrix of judge by judge. {said}", levels=levels)
+    frames = _family_blocks(judges)
+    if frames:
+        note += " Frames: families, guessed from the names."
+    picture = Picture(
+        "matrix", tuple(series), f"Matrix of judge by judge. {said}", levels=levels, frames=frames
+    )
     return Shown(title, picture, note + simulated_note(findings))
 
 
-def _by_family(findings: Findings) -> Callable[[str], tuple[str, str]]:
+def _family_blocks(judges: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
+    """Return name, first and last line of each family of two or more judges next to each other."""
+    lines: dict[str, list[int]] = defaultdict(list)
+    for line, judge in enumerate(judges):
+        lines[family_of(judge)].append(line)
+    return tuple(
+        (_family_name(family), own[0], own[-1]) for family, own in lines.items() if len(own) > 1
+    )
+
+
+def _by_family(judge: str) -> tuple[str, str]:
     """Return a key that puts judges of one family next to each other."""
-    assert findings.conditions
-    return lambda judge: (family_of(judge), judge.casefold())
+    return family_of(judge), judge.casefold()
 
 
 def _pairs(findings: Findings, dataset: str, measure: str) -> dict[tuple[str, str], Row]:
@@ -357,8 +379,8 @@ def _pairs(findings: Findings, dataset: str, measure: str) -> dict[tuple[str, st
 GAP_TITLE = "**Is a judge less consistent where answers are close?** · a mark: one model, one task"
 GAP_NOTE = (
     "A comparison that flips counts as half a win for each, so some bend comes by itself: the test "
-    "deals the consistency of cells anew. Solid: the parabola of least squares. Dashed: the mean "
-    "parabola of cells dealt anew. The larger a mark, the more comparisons it rests on."
+    "shuffles the consistency of cells. Solid: the parabola of least squares. Dashed: the mean "
+    "parabola of shuffled cells. The larger a mark, the more comparisons it rests on."
 )
 
 
@@ -382,14 +404,14 @@ def quality_gap(findings: Findings, dataset: str, outcome: Literal["PC", "PF"] =
     of = count(len(panels), "judge")
     verb = "bends" if bends == 1 else "bend"
     said = f"{bends} of {of} {verb} more than chance makes (p < 0.05, each on its own)."
-    note = f"{said} {GAP_NOTE}"
-    if len(panels) > MOST_PANELS:
-        note += f" {len(panels) - MOST_PANELS} more judges are in the table of all numbers."
+    note = f"{said} {GAP_NOTE} {GAP_AXES[outcome]}"
+    if len(panels) > MOST_GAPS:
+        note += f" {len(panels) - MOST_GAPS} more judges are in the table of all numbers."
     picture = Picture(
         "multiples",
         (),
         f"{outcome} of cells against the win rate of their candidate. {said}",
-        panels=tuple(panels[:MOST_PANELS]),
+        panels=tuple(panels[:MOST_GAPS]),
     )
     return Shown(GAP_TITLE, picture, note + simulated_note(findings))
 
@@ -433,7 +455,8 @@ def quality_gap_together(
         f"{outcome} of the cells of {judges} against the win rate of their candidate. {said}",
         panels=(replace(panel, title=f"All {judges}"),),
     )
-    return Shown(GAP_TITLE, picture, f"{said} {GAP_NOTE}" + simulated_note(findings))
+    note = f"{said} {GAP_NOTE} {GAP_AXES[outcome]}"
+    return Shown(GAP_TITLE, picture, note + simulated_note(findings))
 
 
 def _gap_points(findings: Findings, judge: str, code: int, outcome: str) -> list[Point]:
@@ -479,6 +502,10 @@ def _gap_points(findings: Findings, judge: str, code: int, outcome: str) -> list
     return points
 
 
+GAP_AXES = {
+    "PC": "Up: position consistency.",
+    "PF": "Up: preference fairness, plus where the later answer is preferred.",
+}
 GAP_FORMS = {"PC": ".0%", "PF": "+.2f"}
 """How numbers of either outcome are written."""
 
@@ -496,10 +523,12 @@ def _gap_panel(
     series = [Series("cells", tuple(points))]
     bent = False
     subtitle = count(len(points), "cell")
-    if len(points) >= FEWEST_DOTS and "curvature" in fits:
+    ours = [fits[term].value for term in TERMS if term in fits]
+    # Where candidates win equally often there is no parabola.
+    fitted = len(ours) == len(TERMS) and all(map(math.isfinite, ours))
+    if len(points) >= FEWEST_DOTS and fitted:
         even = 1 / max(2, findings.conditions[code].positions)
         form = GAP_FORMS[outcome]
-        ours = [fits[term].value for term in TERMS]
         by_chance = [float(fits[term].counts["by_chance"]) for term in TERMS]
         series.append(Series("parabola", tuple(_curve(ours, points, even, form)), dash="solid"))
         if all(map(math.isfinite, by_chance)):
@@ -513,7 +542,7 @@ def _gap_panel(
         "curves",
         tuple(series),
         "",
-        axes=("Win rate of the model", ""),
+        axes=("Win rate of the model", outcome),
         target=target,
         subtitle=subtitle,
     )
@@ -567,7 +596,7 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
             worse += sure and row.value < 0
         hover = (
             f"{short(judge)} − {short(base)} · {task}",
-            f"{number(row.value, row.about.form)}, {inside(row)}",
+            f"{value_text(row)}, {inside(row)}",
             f"{p_value(p)}{' by Holm' if 'p_holm' in row.counts else ''}",
             count(row.counts["n"], "unit"),
         )
@@ -576,7 +605,9 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
             tone = row.value / most
         point = mark(row, task, *hover)
         of = {"judge": judge, "dataset": dataset, "against": base} | dict(row.of)
-        lines[judge].append(replace(point, decided=sure, tone=tone, of={**of, "against": base}))
+        of["against"] = base
+        text = number(row.value, row.about.form).removesuffix("%")
+        lines[judge].append(replace(point, text=text, decided=sure, tone=tone, of=of))
     series = tuple(Series(short(judge), tuple(points)) for judge, points in lines.items())
     levels = tuple(dict.fromkeys(point.label for line in series for point in line.points))
     what = "preference for a position" if fairness else "consistency"
@@ -587,6 +618,8 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
         f"{said} (paired t test over comparisons' units, p < 0.05, by Holm over judges and tasks). "
         "Bold and coloured: significant. Orange: less consistent than the baseline."
     )
+    if not fairness:
+        note = f"Percentage points of PC. {note}"
     if fairness:
         note = note.replace("less consistent than the baseline", "leans later than the baseline")
     picture = Picture("matrix", series, f"Matrix of judge by task. {said}.", levels=levels)

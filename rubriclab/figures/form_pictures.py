@@ -309,11 +309,11 @@ def scores_of_forms(findings: Findings, dataset: str) -> Shown:
     most = max(row.value for own in lines.values() for row in own.values()) or 1.0
     for judge, form in ordered:
         own = lines[judge, form]
+        name = short(form) if judge else whom(findings)
         points = []
         for level in levels:
             if level in own:
-                points.append(_score_cell(own[level], level, judge, form, dataset, most))
-        name = short(form) if judge else whom(findings)
+                points.append(_score_cell(own[level], level, judge, name, dataset, most))
         series.append(Series(name, tuple(points), group=short(judge) or "For comparison"))
     said = "; ".join(_shift_words(findings, dataset)) or "no form surely changes the mean score"
     pulled = "".join(f" {text}." for text in reference_words(findings, dataset)[:MOST_PULLED])
@@ -328,9 +328,9 @@ def scores_of_forms(findings: Findings, dataset: str) -> Shown:
 
 def _score_cell(row: Row, level: str, judge: str, form: str, dataset: str, most: float) -> Point:
     """Return the share of one score as a cell: blue, and orange where no score was parsed."""
-    who = short(judge) if judge else "People"
+    who = short(judge) if judge else form
     hover = (
-        f"{who} · {form}",
+        f"{who} · {form}" if judge else f"{who[:1].upper()}{who[1:]}",
         f"{level}: {number(row.value, '.1%')}",
         inside(row),
     )

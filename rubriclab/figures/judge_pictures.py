@@ -248,28 +248,14 @@ def strength_by_dataset(findings: Findings, measure: str = "v_without_noise") ->
                 rows[about.judge, about.dataset] = row
     judges = list(dict.fromkeys(judge for judge, _ in rows))
     judges.sort(key=lambda judge: -max(row.value for (own, _), row in rows.items() if own == judge))
-    return _one_panel_of_strips(findings, rows, judges, title, axis, f"Lines: {ci()}.")
-
-
-def _one_panel_of_strips(
-    findings: Findings,
-    rows: dict[tuple[str, str], Row],
-    levels: Sequence[str],
-    title: str,
-    axis: str,
-    note: str,
-    smallest: float = math.nan,
-    target: float = math.nan,
-) -> Shown:
-    """Return rows by (level, series) as strips in one panel."""
-    panel = panel_of_strips(findings, rows, axis=axis, smallest=smallest, target=target)
+    panel = panel_of_strips(findings, rows, axis=axis)
     if panel is None:
         return Shown(title, None, "")
-    known = [(f"{level}, {series}", row) for (level, series), row in rows.items()]
+    known = [(f"{judge}, {dataset}", row) for (judge, dataset), row in rows.items()]
     alt = f"{axis}: {extremes(known)}."
-    levels = tuple(short(level) for level in levels)
+    levels = tuple(short(judge) for judge in judges)
     picture = Picture("strips", (), alt, levels=levels, panels=(panel,))
-    return Shown(title, picture, note + simulated_note(findings))
+    return Shown(title, picture, f"Lines: {ci()}.{simulated_note(findings)}")
 
 
 def panel_of_strips(
@@ -306,6 +292,46 @@ def panel_of_strips(
         target=target,
         title=title,
         subtitle=subtitle,
+    )
+
+
+def difference_panel(
+    findings: Findings, rows: dict[tuple[str, str], Row], title: str
+) -> Picture | None:
+    """Return a panel of paired differences of r: 0 is dotted, what is too small to matter green."""
+    return panel_of_strips(
+        findings,
+        rows,
+        title=title,
+        subtitle="on the same answers",
+        axis="difference of r",
+        smallest=findings.reading.smallest.r,
+        target=0.0,
+    )
+
+
+def plane_of(
+    points: Sequence[Point],
+    said: str,
+    *,
+    axes: tuple[str, str],
+    smallest: float = math.nan,
+    target: float = math.nan,
+    mean: tuple[float, float] = (math.nan, math.nan),
+) -> Picture:
+    """Return a plane with a mark a judge. ``said``: what it shows, for its alternative text, which
+    goes on with the lowest and the highest mark.
+    """
+    low, high = (end(points, key=lambda point: point.value) for end in (min, max))
+    return Picture(
+        "plane",
+        (Series("", tuple(points)),),
+        f"{said}: from {low.text} ({low.label}) to {high.text} ({high.label}).",
+        axes=axes,
+        levels=tuple(point.label for point in points),
+        smallest=smallest,
+        target=target,
+        mean=mean,
     )
 
 
@@ -352,18 +378,10 @@ def balancing_helps(findings: Findings, dataset: str) -> Shown:
         )
     if len(points) < 2:
         return Shown(title, None, "")
-    low_one = min(points, key=lambda point: point.value)
-    high_one = max(points, key=lambda point: point.value)
-    alt = (
-        f"What balancing gains in r, by strength of the bias: from {low_one.text} "
-        f"({low_one.label}) to {high_one.text} ({high_one.label})."
-    )
-    picture = Picture(
-        "plane",
-        (Series("", tuple(points)),),
-        alt,
+    picture = plane_of(
+        points,
+        "What balancing gains in r, by strength of the bias",
         axes=("Cramér's V, without noise", f"r with {whom(findings)}, balanced − fixed"),
-        levels=tuple(point.label for point in points),
         smallest=smallest,
         target=0.0,
     )
@@ -382,8 +400,6 @@ def difference_from_fixed(findings: Findings, condition: int) -> Row | None:
 
 
 # ---------------------------------------------------------------- with people
-STRATEGIES = ("balanced", "random", "fixed")
-"""The strategies that the papers compare, in their order; others follow."""
 
 
 def balanced_against_fixed(
@@ -413,15 +429,7 @@ def balanced_against_fixed(
     if left is None:
         return Shown(title, None, "")
     panels = [left]
-    right = panel_of_strips(
-        findings,
-        apart,
-        title="Paired difference",
-        subtitle="on the same answers",
-        axis="difference of r",
-        smallest=findings.reading.smallest.r,
-        target=0.0,
-    )
+    right = difference_panel(findings, apart, "Paired difference")
     if right is not None:
         panels.append(right)
     judges = list(dict.fromkeys(judge for judge, _ in first))

@@ -78,7 +78,8 @@ class Point:
     effect. ``decided``: whether the verdict says that there is one. ``of``: what of the run it is
     about, which a click hands to Judgments. ``hover``: lines under the pointer, the first in bold.
     ``x``: of a plane, the number along the horizontal axis, with its own interval. ``tone``: of a
-    cell, its colour from -1 to 1, where that is not how far its number is from ``expected``.
+    cell, its colour from -1 to 1, where that is not how far its number is from ``expected``; of a
+    mark of a plane, its direction: -1 points left, 1 right, 0 neither.
     ``weight``: how much the mark rests on, which its area shows; NaN where it shows nothing.
     """
 
@@ -132,8 +133,11 @@ class Picture:
     line of curves. ``span``: of cells, the distance from the centre that has full colour; None
     where cells are shares. ``scale``: of slopes, the ends of the scores. ``mean``, ``difference``:
     of slopes, the two ends of the mean line, and the difference drawn next to them. ``left_out``:
-    lines that are not drawn. ``panels``: pictures next to each other that share their axes; each
-    has a ``title``, and below it a ``subtitle``.
+    lines that are not drawn. ``apart``: of curves, a level whose marks are hollow, and that no line
+    joins with the others. ``panels``: pictures next to each other that share their axes; each
+    has a ``title``, and below it a ``subtitle``. ``own_scales``: whether each panel has a vertical
+    axis of its own, and all stand in one line. ``frames``: of a square matrix, the blocks that get
+    a frame: name, first and last line.
     """
 
     kind: str
@@ -149,9 +153,12 @@ class Picture:
     mean: tuple[float, float] = (math.nan, math.nan)
     difference: Point = Point("", math.nan, "")
     left_out: int = 0
+    apart: str = ""
     title: str = ""
     subtitle: str = ""
     panels: tuple["Picture", ...] = ()
+    own_scales: bool = False
+    frames: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def points(self) -> tuple[Point, ...]:

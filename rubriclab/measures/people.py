@@ -308,7 +308,7 @@ def rank_of_its_order(given: Rated) -> Iterator[Row]:
         if np.isfinite(own) and known:
             rank = 1 + sum(round(r, 12) > round(own, 12) for r in known)
             of = {"order": arm.order_label(0)}
-            counts = {"n": int(arm.ok.sum()), "orders": len(known) + 1}
+            counts = {"n": int(arm.ok.sum()), "orders": len(known) + 1, "r": own}
             yield Row("order_rank", plain(rank, "rank"), of, counts=counts)
             return
 

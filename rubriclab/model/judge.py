@@ -62,6 +62,7 @@ class JudgeSettings(Part):
 
     name: str = Field(min_length=1, max_length=100)
     kind: str = "embedded"
+    # Not DEFAULT_JUDGE's: files that name no model mean the weights that they were written with.
     model: str = Field("smollm2-135m", max_length=300)
     base_urls: tuple[str, ...] = ()
     key_env: str | None = None

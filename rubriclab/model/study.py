@@ -638,6 +638,10 @@ class PaperPart(Part):
     )
 
 
+DEFAULT_JUDGE = JudgeSettings(name="smollm2-135m-q8", model="smollm2-135m-q8")
+"""The judge of a study that names none."""
+
+
 class Study(Part):
     """A whole study, as its TOML file describes it."""
 
@@ -655,9 +659,7 @@ class Study(Part):
     design: DesignPart = DesignPart()
     reading: ReadingPart = ReadingPart()
     references: ReferencesPart = ReferencesPart()
-    judges: Annotated[tuple[JudgeSettings, ...], AfterValidator(_named)] = (
-        JudgeSettings(name="smollm2-135m"),
-    )
+    judges: Annotated[tuple[JudgeSettings, ...], AfterValidator(_named)] = (DEFAULT_JUDGE,)
     paper: tuple[PaperPart, ...] = ()
 
     @field_validator("data", "paper", mode="before")

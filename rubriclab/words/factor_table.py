@@ -53,13 +53,15 @@ class FactorTable:
 
     name: what tells it from the other tables of the same data; empty where there is one. lines:
     ours, each with the paper's below it, lowest AIC first; empty where there are too few cells.
-    cells: that were fitted. dropped: variables that lower AIC when they leave. source: the table of
+    cells: that were fitted. tried: all variables, kept and dropped. dropped: variables that lower
+    AIC when they leave. source: the table of
     the paper, empty where there is none.
     """
 
     name: str
     lines: tuple[FactorLine, ...]
     cells: int
+    tried: tuple[str, ...]
     dropped: tuple[str, ...]
     source: str
 
@@ -88,6 +90,7 @@ def factor_tables(
                 condition_name(findings.conditions[code], every) if len(every) > 1 else "",
                 tuple(_lines(fitted, printed)),
                 int(rows[0].counts["n"]),
+                tuple(_variable(row) for row in rows if row.of["term"] != NONE),
                 tuple(_variable(row) for row in rows if row.why == "dropped"),
                 printed.table if printed and fitted else "",
             )
@@ -166,12 +169,12 @@ def absent_lengths(findings: Findings, dataset: str) -> list[str]:
         what = LENGTH_NAMES[name]
         if name in tried:
             continue
-        values = items[name].dropna() if name in items else []
-        if not len(values):
+        values = set(items[name].dropna()) if name in items else set()
+        if not values:
             said.append(
                 f"{what[:1].upper()}{what[1:]} is not known, so it is not among the variables. An "
                 f"imported file needs {how}."
             )
-        elif len(set(values)) == 1:
+        elif len(values) == 1:
             said.append(f"{what[:1].upper()}{what[1:]} is the same in all comparisons.")
     return said

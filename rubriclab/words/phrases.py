@@ -272,7 +272,16 @@ def reason(row: Row | None) -> str:
 
 def inside(row: Row, about: Measure | None = None) -> str:
     """Write the interval of a row as it is put in brackets, or why there is none."""
-    return ends(*row.interval, (about or row.about).form, row.level) or lowered(reason(row))
+    about = about or row.about
+    known = ends(*row.interval, about.form, row.level)
+    if _of_shares(about):
+        known = known.removesuffix("%")
+    return known or lowered(reason(row))
+
+
+def _of_shares(about: Measure) -> bool:
+    """Return whether a measure is a difference of shares, which is written in points of 100."""
+    return about.form.startswith("+") and about.form.endswith("%")
 
 
 def lowered(sentence: str) -> str:
@@ -297,9 +306,13 @@ def row_numbers(row: Row, smallest: float = 0.0) -> dict[str, str]:
 
 
 def value_text(row: Row, about: Measure | None = None) -> str:
-    """Write a row's number with its unit: “0.62 points”, “61%” (the format of shares has the %)."""
+    """Write a row's number with its unit: “0.62 points”, “61%” (the format of shares has the %),
+    “+5 percentage points” for a difference of shares.
+    """
     about = about or row.about
     text = number(row.value, about.form)
+    if _of_shares(about) and text != UNKNOWN:
+        return f"{text.removesuffix('%')}{NBSP}percentage points"
     if about.unit in ("points", "percentage points") and text != UNKNOWN:
         return f"{text}{NBSP}{about.unit}"
     return text

@@ -5,7 +5,6 @@ at 95%, and is not corrected for how many judges there are: the sentences say so
 """
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 from rubriclab.core.topic import Findings, Row
@@ -19,7 +18,8 @@ from rubriclab.words.subject import (
     Subject,
     subjects_of_orders,
 )
-from rubriclab.words.with_people import intended_levels
+from rubriclab.words.yardstick import model_of_rater as model_of_rater
+from rubriclab.words.yardstick import whom as whom
 
 MOST_NAME = 40
 """Characters of a judge's name in a sentence."""
@@ -50,22 +50,40 @@ def reorders_of(findings: Findings) -> list[str]:
     return list(dict.fromkeys(asked.reorder for asked in findings.conditions))
 
 
-def headline(subjects: Sequence[Subject]) -> str:
+def headline(subjects: Sequence[Subject], dataset: str = "") -> str:
     """Say for how many judges the order matters.
 
     The order matters for a judge whose verdict on positions, on the mean, or on single scores is an
-    effect.
+    effect. ``dataset``: the data set of the subjects, named where the run has several.
     """
+    where = f" on {short(dataset)}" if dataset else ""
     what = MATTERS.get(subjects[0].reorder, "The order matters")
     known = [subject for subject in subjects if subject.questions]
     if not known:
         return "No verdicts before the end of the run"
     biased = [subject for subject in known if is_biased(subject)]
     if len(biased) == len(known) and len(known) > 1:
-        return f"{what} for all {len(known)} judges"
+        return f"{what} for all {len(known)} judges{where}"
     if not biased:
-        return f"No clear effect of the order for any of {count(len(known), 'judge')}"
-    return f"{what} for {len(biased)} of {count(len(known), 'judge')}"
+        return f"No clear effect of the order for any of {count(len(known), 'judge')}{where}"
+    return f"{what} for {len(biased)} of {count(len(known), 'judge')}{where}"
+
+
+def dataset_if_several(findings: Findings, dataset: str) -> str:
+    """Return the data set as a heading names it: empty where the findings have only one."""
+    return dataset if len({about.dataset for about in findings.conditions}) > 1 else ""
+
+
+def over_one_of_many(findings: Findings, subject: Subject) -> str:
+    """Say for how many judges the order matters, above the answer of one of them.
+
+    Empty where the run has one judge in the subject's kind of list.
+    """
+    dataset = findings.conditions[subject.condition].dataset
+    every = one_a_judge(findings, subject.reorder, dataset)
+    if len(every) < 2:
+        return ""
+    return headline(every, dataset_if_several(findings, dataset))
 
 
 def is_biased(subject: Subject) -> bool:
@@ -123,23 +141,6 @@ def simulated_note(findings: Findings) -> str:
     return f" Simulated: {listed([short(name) for name in names])}." if names else ""
 
 
-NAMED_AFTER = re.compile(
-    r"(gpt|claude|gemini|llama|qwen|mistral|deepseek)[-_ ]?(\d[\d.]*[a-z]?)?"
-    r"[-_ ]?(?:scores?|ratings?)?(?: \d+)?"
-)
-"""A rater that is a model, as data sets call its column: “gpt4_score 1”."""
-
-
-def model_of_rater(rater: str) -> str:
-    """Return the model that a rater is named after, “GPT-4” for “gpt4_score 1”; empty for none."""
-    found = NAMED_AFTER.fullmatch(rater.casefold())
-    if not found:
-        return ""
-    family, version = found[1], found[2] or ""
-    name = family.upper() if family == "gpt" else family.capitalize()
-    return f"{name}-{version}" if version else name
-
-
 def left_out(names: Mapping[str, Sequence[str]]) -> str:
     """Return a sentence, after a space, that names what a picture leaves out; empty for nothing.
 
@@ -149,24 +150,6 @@ def left_out(names: Mapping[str, Sequence[str]]) -> str:
         f"{listed([short(name) for name in left])} ({why})" for why, left in names.items() if left
     ]
     return f" Not drawn: {'; '.join(parts)}." if parts else ""
-
-
-def whom(findings: Findings) -> str:
-    """Return whose scores the judges are compared with: people's, a model's that came with the
-    data, or what an author aimed at.
-    """
-    rated = [
-        code
-        for code, arm in enumerate(findings.judgments.arms)
-        if arm.run.items["ratings"].iloc[arm.item_code].map(bool).any()
-    ]
-    if rated and all(intended_levels(findings, code) for code in rated):
-        return "the intended levels"
-    raters = {rater for given in findings.judgments.table.items["ratings"] for rater in given or {}}
-    models = {model_of_rater(str(rater)) for rater in raters}
-    if len(models) == 1 and "" not in models:
-        return f"{models.pop()}'s scores"
-    return "people"
 
 
 def whole_row(findings: Findings, measure: str, condition: int) -> Row | None:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -359,9 +360,21 @@ def _first_conditions(conditions: Sequence[Condition]) -> list[int]:
     return list(first.values())
 
 
+_SUBJECTS: WeakKeyDictionary[Findings, tuple[Subject, ...]] = WeakKeyDictionary()
+"""The subjects of findings, for as long as somebody holds the findings. A subject holds rows and
+verdicts, and so never the findings themselves."""
+
+
 def subjects_of_orders(findings: Findings) -> list[Subject]:
-    """Return a subject for every setting: the orders of its lists."""
-    return [subject_of(findings, code) for code in _first_conditions(findings.conditions)]
+    """Return a subject for every setting: the orders of its lists.
+
+    Each is made once for the same findings: a page of several judges asks for them many times.
+    """
+    known = _SUBJECTS.get(findings)
+    if known is None:
+        codes = _first_conditions(findings.conditions)
+        known = _SUBJECTS[findings] = tuple(subject_of(findings, code) for code in codes)
+    return list(known)
 
 
 def subjects(findings: Findings) -> list[Subject]:

@@ -7,11 +7,11 @@ none.
 
 import math
 from dataclasses import replace
+from typing import Any
 
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import word_of
 from rubriclab.measures.alt_test import PASSES, SINGLE
-from rubriclab.model.data import INTENDED
 from rubriclab.model.text import count, shorten
 from rubriclab.words.answer import BADGES, MOST_NAME, Answer, Question
 from rubriclab.words.phrases import NBSP, caution_text, inside, number, reason, row_numbers, say
@@ -24,6 +24,8 @@ from rubriclab.words.subject import (
     Subject,
     subjects_of_orders,
 )
+from rubriclab.words.yardstick import intended_levels as intended_levels
+from rubriclab.words.yardstick import model_yardstick
 
 GOOD, POOR = "good", "poor"
 """What a word says of the judge, if it is not undecided: “Yes” to one question is good news, and to
@@ -31,20 +33,20 @@ another it is bad news.
 """
 SAID = {"one_rater", "constant_passes"}
 """Cautions that the line and the questions say already."""
-WORDS = ("people",)
+WORDS, OF_MODEL = ("people",), ("people", "people_of_model")
+"""The tables of sentences, of people's scores and of a model's in their place."""
+
+
+def _say(findings: Findings, key: str, **fields: Any) -> str:
+    """Return a sentence about people, or about the model whose scores came in their place."""
+    model = model_yardstick(findings)
+    return say(key, OF_MODEL if model else WORDS, model=model, **fields)
 
 
 def has_people(findings: Findings, condition: int) -> bool:
     """Return whether any item of a condition has a rating, or a winner that is named."""
     rated = any("against" not in row.of for row in findings.select("pearson", condition=condition))
     return rated or bool(findings.select("accuracy", condition=condition))
-
-
-def intended_levels(findings: Findings, condition: int) -> bool:
-    """Return whether the only ratings are the levels that the sample's author aimed at."""
-    arm = findings.judgments.arms[condition]
-    given = arm.run.items["ratings"].iloc[arm.item_code]
-    return {rater for ratings in given for rater in ratings or {}} == {INTENDED}
 
 
 def people_answers(findings: Findings) -> list[Answer]:
@@ -77,17 +79,17 @@ def people_answer(findings: Findings, subject: Subject) -> Answer:
     )
     if intended or chooses:
         key = "intended" if intended else "winners"
-        return replace(answer, headline=say(key, WORDS, judge=judge))
+        return replace(answer, headline=_say(findings, key, judge=judge))
     answer = replace(answer, cautions=_cautions(findings, subject))
     if not subject.finished:
-        return replace(answer, headline=say("early", WORDS, judge=judge))
+        return replace(answer, headline=_say(findings, "early", judge=judge))
     key = _headline(_row(findings, subject, "kappa_difference"), smallest)
     questions = (
         _beyond_chance(findings, subject),
         _stricter(findings, subject),
         _replace(findings, subject),
     )
-    headline = say(key, WORDS, judge=judge, smallest=f"{smallest:g}")
+    headline = _say(findings, key, judge=judge, smallest=f"{smallest:g}")
     return replace(answer, headline=headline, questions=questions)
 
 
@@ -145,10 +147,10 @@ def _line(findings: Findings, subject: Subject) -> tuple[str, str]:
     calls = round(len(arm.call) / max(arm.items, 1))
     several = ""
     if calls > 1 and key != "line_mean":
-        several = say("mean_of_calls", WORDS, calls=str(calls), mean=number(mean.value))
+        several = _say(findings, "mean_of_calls", calls=str(calls), mean=number(mean.value))
     strong = f"r{NBSP}={NBSP}{number(single.value)}"
     another = _another_person(findings, subject, compared=key == "line")
-    line = say(key, WORDS, strong=strong, another=another, **row_numbers(single))
+    line = _say(findings, key, strong=strong, another=another, **row_numbers(single))
     return line + several, strong
 
 
@@ -170,9 +172,9 @@ def _another_person(findings: Findings, subject: Subject, *, compared: bool) -> 
     """Say how one person correlates with the others, or why that is not known."""
     person = _row(findings, subject, "people_pearson")
     if person is None:
-        return say("no_other", WORDS)
+        return _say(findings, "no_other")
     if compared:
-        return say("person", WORDS, person=number(person.value))
+        return _say(findings, "person", person=number(person.value))
     return reason(person)
 
 
@@ -182,7 +184,7 @@ def _line_of_levels(findings: Findings, subject: Subject) -> tuple[str, str]:
     if mean is None or not math.isfinite(mean.value):
         return reason(mean), ""
     strong = f"r{NBSP}={NBSP}{number(mean.value)}"
-    return say("line_intended", WORDS, strong=strong, **row_numbers(mean)), strong
+    return _say(findings, "line_intended", strong=strong, **row_numbers(mean)), strong
 
 
 def _line_of_winners(findings: Findings, subject: Subject, *, intended: bool) -> tuple[str, str]:
@@ -192,12 +194,12 @@ def _line_of_winners(findings: Findings, subject: Subject, *, intended: bool) ->
     if right is None or not math.isfinite(right.value):
         return reason(right), ""
     shares = [
-        say("where", WORDS, share=number(row.value, ".0%"), position=str(row.of["position"]))
+        _say(findings, "where", share=number(row.value, ".0%"), position=str(row.of["position"]))
         for row in findings.select("gold_accuracy", condition=subject.condition)
     ]
     always = ""
     if every is not None:
-        always = say("every_order", WORDS, share=number(every.value, ".0%"))
+        always = _say(findings, "every_order", share=number(every.value, ".0%"))
     strong = number(right.value, ".0%")
     fields = {
         "strong": strong,
@@ -207,37 +209,37 @@ def _line_of_winners(findings: Findings, subject: Subject, *, intended: bool) ->
         "always": always,
     }
     key = "line_winners_intended" if intended else "line_winners"
-    return say(key, WORDS, **fields), strong
+    return _say(findings, key, **fields), strong
 
 
 # ---------------------------------------------------------------- the three questions
-def _asked(question: str, word: str, sentence: str) -> Question:
+def _asked(findings: Findings, question: str, word: str, sentence: str) -> Question:
     """Return a question with its badge and whether that is good news of the judge."""
     verdict = UNDECIDED
     if word != UNDECIDED:
         # Being stricter or milder than people is the one question to which Yes is bad news.
         good = word == EQUIVALENT if question == "stricter" else word == EFFECT
         verdict = GOOD if good else POOR
-    return Question(BADGES[word], say(f"{question}_title", WORDS), sentence, verdict)
+    return Question(BADGES[word], _say(findings, f"{question}_title"), sentence, verdict)
 
 
 def _beyond_chance(findings: Findings, subject: Subject) -> Question:
     """Ask whether the judge agrees with people beyond chance, however little beyond it."""
     kappa = _row(findings, subject, "kappa_quadratic", side="single")
     if kappa is None or not math.isfinite(kappa.value):
-        return _asked("chance", UNDECIDED, reason(kappa))
+        return _asked(findings, "chance", UNDECIDED, reason(kappa))
     low, high = kappa.interval
     smallest = findings.reading.smallest.r
     # Agreement below chance is no agreement: it counts as none. Any agreement above it is a Yes.
     word: str = EFFECT if low > 0 else word_of(0.0, high, smallest, shown=False)
-    said = say(
+    said = _say(
+        findings,
         "chance_said",
-        WORDS,
         kappa=number(kappa.value),
         beside=_among_people(findings, subject),
         **row_numbers(kappa, smallest),
     )
-    return _asked("chance", word, said)
+    return _asked(findings, "chance", word, said)
 
 
 def _among_people(findings: Findings, subject: Subject) -> str:
@@ -247,19 +249,19 @@ def _among_people(findings: Findings, subject: Subject) -> str:
         return ""
     gap, apart = _row(findings, subject, "kappa_difference"), ""
     if gap is not None and inside(gap):
-        apart = say("gap", WORDS, value=number(gap.value, "+.2f"), inside=inside(gap))
-    return say("among", WORDS, people=number(people.value), gap=apart)
+        apart = _say(findings, "gap", value=number(gap.value, "+.2f"), inside=inside(gap))
+    return _say(findings, "among", people=number(people.value), gap=apart)
 
 
 def _stricter(findings: Findings, subject: Subject) -> Question:
     """Ask whether the judge scores lower or higher than people on average."""
     row = _row(findings, subject, "mean_difference")
     if row is None or not math.isfinite(row.value):
-        return _asked("stricter", UNDECIDED, reason(row))
+        return _asked(findings, "stricter", UNDECIDED, reason(row))
     smallest = findings.smallest_mean(subject.condition)
     word, way = _word(row, smallest), "higher" if row.value > 0 else "lower"
-    said = say(f"stricter_{word}", WORDS, way=way, **row_numbers(row, smallest))
-    return _asked("stricter", word, said)
+    said = _say(findings, f"stricter_{word}", way=way, **row_numbers(row, smallest))
+    return _asked(findings, "stricter", word, said)
 
 
 def _replace(findings: Findings, subject: Subject) -> Question:
@@ -270,14 +272,14 @@ def _replace(findings: Findings, subject: Subject) -> Question:
     rate = _row(findings, subject, "alt_winning_rate", protocol=SINGLE)
     near = _row(findings, subject, "alt_advantage", protocol=SINGLE)
     if rate is None or near is None or not math.isfinite(rate.value):
-        return _asked("replace", UNDECIDED, say("replace_needs", WORDS))
+        return _asked(findings, "replace", UNDECIDED, _say(findings, "replace_needs"))
     raters, epsilon = int(rate.counts["n"]), rate.counts["epsilon"]
-    allowance = say("no_allowance", WORDS)
+    allowance = _say(findings, "no_allowance")
     if epsilon > 0:
-        allowance = say("allowance", WORDS, share=f"{100 * epsilon:.3g}")
+        allowance = _say(findings, "allowance", share=f"{100 * epsilon:.3g}")
     fields = {
         "wins": str(round(rate.value * raters)),
-        "raters": count(raters, "rater"),
+        "raters": count(raters, _say(findings, "rater"), _say(findings, "several_raters")),
         "allowance": allowance,
     }
     constant = any(
@@ -285,9 +287,9 @@ def _replace(findings: Findings, subject: Subject) -> Question:
         for caution in findings.cautions
     )
     if constant:
-        return _asked("replace", UNDECIDED, say("replace_constant", WORDS, **fields))
+        return _asked(findings, "replace", UNDECIDED, _say(findings, "replace_constant", **fields))
     # The advantage is a share: No where it surely stays below the share that is needed.
     word: str = word_of(0.0, near.interval[1], PASSES, shown=False)
     if rate.value >= PASSES:
         word = EFFECT
-    return _asked("replace", word, say("replace_said", WORDS, **fields))
+    return _asked(findings, "replace", word, _say(findings, "replace_said", **fields))

@@ -42,6 +42,29 @@ def test_a_link_opens_its_tab_whoever_is_chosen(lab: Lab) -> None:
     assert app.session_state["tab"] == "Bias"  # the first tab is not in the address
 
 
+def test_first_screens_of_many_judges_speak_of_all(lab: Lab) -> None:
+    run = kept(
+        made.options_table({"a": made.always_first, "b": made.by_quality, "c": made.always_first})
+    )
+    said = "The order of the options matters for 2 of 3 judges"
+    for app in (lab("home"), lab("results", run=run)):
+        shown = texts(healthy(app))
+        assert said in shown
+        assert "a alone" in shown
+    # The first judge always picks position 1, the second every position equally often.
+    known = "3 judges: most chosen position in 33% to 100%"
+    assert state.headline(state.run_info(run)) == known
+    assert known in texts(healthy(lab("runs")))
+
+
+def test_overview_names_its_data_set_where_there_are_several(lab: Lab) -> None:
+    one = healthy(lab("results", run=kept(scored(3).judgments.table), tab="Judges"))
+    assert not [part.value for part in one.header if "on stories" in part.value]
+    two = kept(scored(3, datasets=2).judgments.table)
+    app = healthy(lab("results", run=two, tab="Judges", view="overview", dataset="mails"))
+    assert any("3 judges on mails." in part.value for part in app.header)
+
+
 def union_of(lab: Lab, runs: dict[str, int], **query: str) -> AppTest:
     """Compare with the first condition of each run, or with as many as are named."""
     names = [f"{run}:{code}" for run, codes in runs.items() for code in range(codes)]

@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
 from rubriclab.app.judges_paper_table import _sorted
+from rubriclab.core.topic import Findings
 from rubriclab.exports.paper_table import paper_table
 from rubriclab.model.judgment import Condition
 from rubriclab.model.study import PaperPart
@@ -97,10 +98,9 @@ def test_lines_are_sorted_by_a_column_and_each_keeps_the_papers() -> None:
     ids=["pairs", "criteria", "four data sets", "fifteen judges"],
 )
 def test_each_kind_of_run_opens_with_the_papers_measures(
-    findings: object, heads: list[str], lab: Lab
+    findings: Findings, heads: list[str], lab: Lab
 ) -> None:
-    table = findings.judgments.table  # type: ignore[attr-defined]
-    app = healthy(lab("results", run=kept(table), **VIEW))
+    app = healthy(lab("results", run=kept(findings.judgments.table), **VIEW))
     html = table_of(app)
     assert [head for head in heads if f">{head}</th>" not in html] == []
     assert not re.search(r"condition \d", html)

@@ -273,7 +273,7 @@ def test_several_judges_and_a_key_that_is_not_set(
     assert healthy(pressed(app, "Ask for its models")).selectbox(key="judge-model").value == (
         "big-model"
     )
-    assert [judge.name for judge in held(app).study.judges] == ["smollm2-135m", "big-model"]
+    assert [judge.name for judge in held(app).study.judges] == ["smollm2-135m-q8", "big-model"]
     for variable, why in (
         ("NOT_SET_API_KEY", "is not set, and judge"),
         ("HOME", "RUBRICLAB_KEYS=HOME"),

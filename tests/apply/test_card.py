@@ -362,6 +362,17 @@ def test_a_card_without_a_version_of_rules_is_one_of_older_rules(served: Served)
         rl.Judge(older | {"sha256": digest(older)})
 
 
+def test_a_card_names_its_judge_and_older_ones_without_mean_the_first_default(
+    served: Served,
+) -> None:
+    card = served[0].card()
+    assert [judge["name"] for judge in card["study"]["judges"]] == ["served"]
+    del card["study"]["judges"]
+    older = {key: value for key, value in card.items() if key != "sha256"}
+    (judge,) = rl.Judge(older | {"sha256": digest(older)}).study.judges
+    assert (judge.name, judge.model) == ("smollm2-135m", "smollm2-135m")
+
+
 @pytest.mark.usefixtures("http_kind")
 def test_client_is_refused_for_a_judge_that_only_its_package_can_ask(served: Served) -> None:
     run, judge, address = served

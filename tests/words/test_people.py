@@ -393,3 +393,27 @@ def test_the_curve_and_the_command_line() -> None:
     assert [line.name for line in curve.series] == ["in different orders", "in one order"]
     assert curve.target == 0.9
     assert "judge: Average 10 orders, one call in each" in findings_text(found)
+
+
+def test_a_model_whose_scores_came_with_the_data_is_not_called_a_person() -> None:
+    """Its scores lie where people's would: nothing on the tab may speak of a person or a rater."""
+    table = study(np.random.default_rng(4), 80, link=0.0)
+    by_model = [
+        {f"gpt4_score {k}": score for k, score in enumerate(given.values(), 1)}
+        for given in table.items["ratings"]
+    ]
+    renamed = replace(table, items=table.items.assign(ratings=by_model))
+    given = findings(renamed)
+    answer = said(given)
+    expected = "One call of judge agrees with GPT-4's scores less than these agree with each other"
+    assert answer.headline == expected
+    shown = " ".join(
+        [answer.headline, answer.line, *(f"{q.title} {q.sentence}" for q in answer.questions)]
+    )
+    forest = reach_forest(given, subject_of(given))
+    assert forest is not None
+    labels = [point.label for point in forest.points]
+    assert "one score of GPT-4" in labels
+    shown += " ".join([*labels, *forest.axes])
+    assert not re.search(r"people|person|rater", shown)
+    assert said(findings(table)).headline.endswith("than another person would")
