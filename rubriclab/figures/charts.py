@@ -6,6 +6,7 @@ its entry in KINDS.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -506,6 +507,8 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
     """Draw small panels that share their axes: each of lines, of lines with a band, or of cells."""
     panels = picture.panels
     across = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3 if len(panels) < 8 else 4
+    if picture.own_scales:
+        across = len(panels)
     down = -(-len(panels) // across)
     of_cells = panels[0].kind == "cells"
     lines = max(len(panel.series) for panel in panels)
@@ -539,11 +542,19 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
                 showgrid=False,
             )
         return figure.update_layout(margin={"l": _margin(names, 130)}, clickmode="event+select")
-    low, high = _reach(panels)
-    shares = all(point.text.endswith("%") for point in picture.points)
-    if shares:  # a fitted curve may go beyond what a share can be, and ends at the panel's edge
-        low, high = max(low, -0.04), min(high, 1.04)
-    figure.update_yaxes(range=[low, high], nticks=5, tickformat=".0%" if shares else None)
+    for k, panel in enumerate(panels):
+        sharing = [panel] if picture.own_scales else panels
+        low, high = _reach(sharing)
+        shares = all(point.text.endswith("%") for each in sharing for point in each.points)
+        if shares:  # a fitted curve may go beyond what a share can be, and ends at the edge
+            low, high = max(low, -0.04), min(high, 1.04)
+        figure.update_yaxes(
+            range=[low, high],
+            nticks=5,
+            tickformat=".0%" if shares else None,
+            row=k // across + 1,
+            col=k % across + 1,
+        )
     for k, panel in enumerate(panels):
         if panel.axes[1] and k % across == 0:
             where = {"row": k // across + 1, "col": 1}
@@ -627,7 +638,8 @@ def _panel_of_lines(
     """
     coordinates = panel.coordinates
     names = list(dict.fromkeys(line.name for every in picture.panels for line in every.series))
-    for line in panel.series:
+    legend = set[str]()
+    for line in [part for every in panel.series for part in _parts(every, panel.apart)]:
         k = names.index(line.name)
         colour = palette.lines[k % len(palette.lines)]
         at_numbers = all(math.isfinite(point.x) for point in line.points)
@@ -640,6 +652,9 @@ def _panel_of_lines(
             "color": [colour if point.decided else palette.ground for point in line.points],
             "line": {"color": colour, "width": 1.6},
         }
+        if picture.own_scales:  # levels of a factor have no verdict that could fill a mark
+            apart = line.points[0].label == panel.apart
+            marker["color"] = palette.ground if apart else colour
         if panel.kind == "bands":
             marker["color"] = colour
         whiskers = {"visible": False}
@@ -651,13 +666,14 @@ def _panel_of_lines(
             mode=_mode(line),
             name=escape(line.name, 30),
             legendgroup=line.name,
-            showlegend=first,
+            showlegend=first and line.name not in legend,
             marker=marker,
             line={"color": colour, "width": 1.6, "dash": line.dash or DASHES[k % len(DASHES)]},
             error_y=whiskers,
             **_about(line.points),
             **where,
         )
+        legend.add(line.name)
     if coordinates:
         step = (max(coordinates.values()) - min(coordinates.values())) or 1.0
         _level_axis(figure, panel, where, pad=0.12 * step, most=12, labels=MOST_LEVELS)
@@ -671,6 +687,15 @@ def _panel_of_lines(
             **where,
         )
     return _panel_rules(panel, palette)
+
+
+def _parts(line: Series, apart: str) -> list[Series]:
+    """Return a line, or the line and its mark at the level that no line reaches."""
+    parts = [
+        replace(line, points=tuple(p for p in line.points if (p.label == apart) == own))
+        for own in (False, True)
+    ]
+    return [part for part in parts if part.points]
 
 
 def _level_axis(
@@ -933,12 +958,13 @@ PLACES = tuple(
 
 
 def _names_of_marks(figure: go.Figure, points: Sequence[Point]) -> None:
-    """Write the name of each mark where it covers neither a mark nor another name.
+    """Write the name of each mark where it covers no mark, no other name, and no interval.
 
     A name that stands further away has a line to its mark.
     """
     spots = spots_of(points)
     taken = [(x - 7, x + 7, y - 7, y + 7) for x, y in spots]
+    taken += intervals_of(points)
     for k, point in enumerate(points):
         name = shorten(point.label, 24)
         x, y = spots[k]
@@ -969,6 +995,28 @@ def _names_of_marks(figure: go.Figure, points: Sequence[Point]) -> None:
             arrowcolor=figure.layout.font.color,
             opacity=0.9,
         )
+
+
+def intervals_of(points: Sequence[Point]) -> list[tuple[float, float, float, float]]:
+    """Return where the lines of intervals lie in a plane, in px, as boxes 4 px wide."""
+    boxes = []
+    for k, (x, y) in enumerate(spots_of(points)):
+        for low, high, across in (
+            (points[k].x_low, points[k].x_high, True),
+            (points[k].low, points[k].high, False),
+        ):
+            if not (math.isfinite(low) and math.isfinite(high)):
+                continue
+            ends = [replace(points[k], x=end) for end in (low, high)]
+            if not across:
+                ends = [replace(points[k], value=end) for end in (low, high)]
+            # The ends take part in the axis already, so they do not change where marks lie.
+            (left, below), (right, above) = spots_of([*points, *ends])[-2:]
+            if across:
+                boxes.append((left, right, y - 2, y + 2))
+            else:
+                boxes.append((x - 2, x + 2, below, above))
+    return boxes
 
 
 def spots_of(points: Sequence[Point]) -> list[tuple[float, float]]:
@@ -1021,7 +1069,10 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
         **_about(points),
     )
     _names_of_marks(figure, points)
-    _rules(figure, picture, palette, line=picture.target)
+    if math.isfinite(picture.smallest_x):
+        _small_on_both(figure, picture, palette)
+    else:
+        _rules(figure, picture, palette, line=picture.target)
     if math.isfinite(picture.mean[0]):
         ends = [min(point.x for point in points), max(point.x for point in points)]
         level, slope = picture.mean
@@ -1035,6 +1086,22 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
     figure.update_layout(margin={"l": 58, "t": 16, "b": 52}, clickmode="event+select")
     figure.update_xaxes(title_text=escape(picture.axes[0]), showgrid=True, gridcolor=palette.grid)
     return figure.update_yaxes(title_text=escape(picture.axes[1]))
+
+
+def _small_on_both(figure: go.Figure, picture: Picture, palette: Palette) -> None:
+    """Draw the limit of each axis as a dotted line, and colour what is too small on both."""
+    figure.add_shape(
+        type="rect",
+        x0=0,
+        x1=picture.smallest_x,
+        y0=0,
+        y1=picture.smallest,
+        fillcolor=palette.band,
+        line_width=0,
+        layer="below",
+    )
+    figure.add_vline(x=picture.smallest_x, line=_dotted(palette))
+    figure.add_hline(y=picture.smallest, line=_dotted(palette))
 
 
 def strips(picture: Picture, palette: Palette) -> go.Figure:
