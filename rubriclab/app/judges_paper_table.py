@@ -19,6 +19,7 @@ from rubriclab.figures.marks import Palette, ink, shade
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import file_name, printable, shorten
 from rubriclab.words.paper_grid import (
+    SUMMARIES,
     Cell,
     Key,
     askable,
@@ -268,7 +269,12 @@ class _Drawn:
 
     def html(self) -> str:
         """Return the table as HTML. Only the parts for a phone or the others are visible."""
-        every = list(range(len(self.table.about)))
+        # Summaries first: on a narrow screen the columns to the right are out of sight.
+        columns = self.table.about
+        every = sorted(
+            range(len(columns)),
+            key=lambda k: not {columns[k].over, columns[k].under} & set(SUMMARIES),
+        )
         colours = self.colours
         style = f"--ground: {colours.ground}; --muted: {colours.muted}; --line: {colours.border}"
         wide = f'<div class="paper-all">{self._columns(every)}</div>'

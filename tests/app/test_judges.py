@@ -8,7 +8,7 @@ from rubriclab.app.judges_tab import VIEWS
 from rubriclab.core.joined import Side as Joinable
 from rubriclab.core.joined import joined
 from tests.app.conftest import Lab, healthy, kept, pressed, texts
-from tests.figures.several import scored
+from tests.figures.several import chosen, scored
 from tests.words import made
 
 TABS = ("Bias", "Judges", "With people", "What helps", "Judgments")
@@ -63,6 +63,17 @@ def test_overview_names_its_data_set_where_there_are_several(lab: Lab) -> None:
     two = kept(scored(3, datasets=2).judgments.table)
     app = healthy(lab("results", run=two, tab="Judges", view="overview", dataset="mails"))
     assert any("3 judges on mails." in part.value for part in app.header)
+
+
+def test_numbers_of_choices_stand_before_their_verdicts(lab: Lab) -> None:
+    app = healthy(lab("results", run=kept(chosen(6).judgments.table), tab="Judges"))
+    table = app.dataframe[0].value
+    names = list(table.columns)
+    assert names.index("PC") < names.index("Favours positions?")
+    assert "Changes winners?" in names
+    assert "Changes single scores?" not in names
+    known = sorted(100 * row.value for row in chosen(6).select("pc") if not row.of)
+    assert sorted(table["PC"]) == known
 
 
 def union_of(lab: Lab, runs: dict[str, int], **query: str) -> AppTest:

@@ -12,6 +12,7 @@ from rubriclab.core.topic import Findings
 from rubriclab.exports.paper_table import paper_table
 from rubriclab.model.judgment import Condition
 from rubriclab.model.study import PaperPart
+from rubriclab.words.paper_grid import SUMMARIES
 from tests.app.conftest import HOSTILE, Lab, healthy, kept, texts
 from tests.figures.several import chosen, criteria, scored
 from tests.words import made
@@ -52,13 +53,16 @@ def test_every_number_of_the_table_is_on_the_page_with_the_papers_below_it(
     measures = ["chi2", "position_share:1", "position_share:3", "cramers_v", "pearson"]
     table = paper_table(findings, measures, papers=[PAPER])
     over, under, *lines = rows_of(table_of(app))
-    assert over == ["", "stories", "mails", "Mean", "p < 0.05"]
-    assert under[:6] == ["Judge", "χ²", "Pos 1", "Pos 3", "V", "r"]
+    assert over == ["", "Mean", "p < 0.05", "stories", "mails"]
+    summed = sum(column.over in SUMMARIES for column in table.about)
+    assert under[0] == "Judge"
+    assert under[1 + summed : 6 + summed] == ["χ²", "Pos 1", "Pos 3", "V", "r"]
     first = [cell.brief if cell else "" for cell in table.lines[0][1]]
-    assert [cell.partition("\n")[0] for cell in lines[0][1:]] == first
+    shown = [cell.partition("\n")[0] for cell in lines[0][1:]]
+    assert shown == first[-summed:] + first[:-summed]
     assert lines[0][0] == "gpt-4\nGPT-4 (paper)"
-    assert lines[0][4].endswith("\n0.123")
-    assert [line[0] for line in lines[1:]] == ["gpt-4o", "o9 (paper)", "Mean", over[-1]]
+    assert lines[0][4 + summed].endswith("\n0.123")
+    assert [line[0] for line in lines[1:]] == ["gpt-4o", "o9 (paper)", "Mean", over[2]]
     assert "gpt-4 = GPT-4 in the paper" in texts(app)
     assert "Not matched with a judge in the paper: gpt-4o." in texts(app)
     assert 'href="?run=' in table_of(app)
@@ -96,6 +100,16 @@ def test_each_kind_of_run_opens_with_the_papers_measures(
     html = table_of(app)
     assert [head for head in heads if f">{head}</th>" not in html] == []
     assert not re.search(r"condition \d", html)
+
+
+@pytest.mark.papers(31, 32)
+def test_means_stand_before_the_data_sets_they_are_of(lab: Lab) -> None:
+    """The table is wider than the page: what sums it up must not be out of sight."""
+    app = healthy(lab("results", run=kept(scored(3, 4).judgments.table), **VIEW))
+    over = rows_of(table_of(app))[0]
+    sets = ["stories", "mails", "notes", "news"]
+    assert over[-4:] == sets
+    assert "Mean" in over[:-4]
 
 
 def test_names_from_outside_are_shown_as_they_are(lab: Lab) -> None:
