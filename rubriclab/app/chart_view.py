@@ -24,14 +24,14 @@ def palette() -> Palette:
 @st.cache_resource(
     show_spinner=False, max_entries=64, hash_funcs={Picture: pickle.dumps, Palette: pickle.dumps}
 )
-def _figure(picture: Picture, colours: Palette, height: int | None) -> Any:
+def _figure(picture: Picture, colours: Palette, height: int | None, narrow: bool) -> Any:
     """Return a figure, cached: Plotly takes a tenth of a second to check one.
 
     Without the cache, that is most of the time that a page takes to be drawn again.
     """
     from rubriclab.figures.charts import draw
 
-    figure = draw(picture, colours)
+    figure = draw(picture, colours, narrow=narrow)
     return figure if height is None else figure.update_layout(height=height)
 
 
@@ -43,6 +43,7 @@ def chart(
     height: int | None = None,
     note: str = "",
     data: bool = True,
+    narrow: bool = False,
 ) -> Any:
     """Draw a picture with its alternative text; return what Streamlit says was clicked.
 
@@ -50,8 +51,9 @@ def chart(
     what was clicked in ``st.session_state[key].selection.points``, each with the point's ``of`` as
     its ``customdata``. ``height``: in pixels. ``note``: how to read the picture, shown below it.
     ``data``: whether to offer its numbers as a table, and the camera that saves it as a file.
+    ``narrow``: whether the window is a phone's.
     """
-    figure = _figure(picture, palette(), height)
+    figure = _figure(picture, palette(), height, narrow)
     options: dict[str, Any] = (
         {"on_select": on_select, "selection_mode": "points"} if on_select else {}
     )

@@ -33,7 +33,8 @@ class Several:
     header chose. key: the beginning of the keys of widgets, so that two pages do not share them.
     papers: what papers printed of the run's design. repeated: returns the ID of the run if more can
     be asked of the same answers, else an empty text; it may read the whole study. open: opens a
-    place, given as parts of an address (judge, data set, tab, filters); callbacks call it.
+    place, given as parts of an address (judge, data set, tab, filters); callbacks call it. narrow:
+    whether the window is a phone's.
     """
 
     findings: Findings
@@ -42,6 +43,7 @@ class Several:
     papers: tuple[PaperPart, ...] = ()
     repeated: Callable[[], str] = never_repeated
     open: Callable[[Mapping[str, str]], None] = open_here
+    narrow: bool = False
 
     @property
     def judges(self) -> list[str]:
@@ -88,8 +90,7 @@ def show(several: Several, shown: Shown, name: str) -> None:
             several.open(place)
 
     st.markdown(shown.title)
-    with st.container(key=f"wide-{key}"):
-        chart(shown.picture, key=key, on_select=open_calls)
+    chart(shown.picture, key=key, on_select=open_calls, narrow=several.narrow)
     if shown.note:
         st.caption(safe(shown.note, 2_000))
 

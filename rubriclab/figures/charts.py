@@ -6,6 +6,7 @@ its entry in KINDS.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import plotly.graph_objects as go
@@ -37,8 +38,13 @@ def escape(text: str, most: int = 60) -> str:
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def draw(picture: Picture, palette: Palette = LIGHT) -> go.Figure:
-    """Return the figure of a picture in one theme's colours."""
+def draw(picture: Picture, palette: Palette = LIGHT, *, narrow: bool = False) -> go.Figure:
+    """Return the figure of a picture in one theme's colours.
+
+    ``narrow``: for a phone. Panels are below each other, and labels are shorter.
+    """
+    if narrow and picture.kind in NARROW:
+        return NARROW[picture.kind](picture, palette)
     return KINDS[picture.kind](picture, palette)
 
 
@@ -476,29 +482,43 @@ def stacks(picture: Picture, palette: Palette) -> go.Figure:
 
 
 # ---------------------------------------------------------------- several judges
+STRIP_GAP = 84
+"""Height between strips below each other, in px; ``_grid`` leaves as much."""
 PANEL = 210
 """Height of a small panel, in px: five ticks and a line of words above it fit."""
 MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 """Several series differ in their marks too: colour never tells them apart alone."""
+MOST_SUBTITLE = {1: 60, 2: 60, 3: 50}
+"""Characters of a panel's subtitle by the number of panels in a row; more run into the next."""
 MOST_LEVELS = 6
 """Labels below a small panel: more would run into each other."""
+NARROW_NAME = 15
+"""Characters of a line's name on a phone."""
+NARROW_MARGIN = 118
+"""Room for such a name, in px."""
+NARROW_NUMBERED = 7
+"""Columns of a matrix whose cells have room for their numbers on a phone."""
 MATRIX_ROW = 32
 """Height of a line of a matrix, in px: twenty judges fit on a screen."""
 MOST_NUMBERED = 20
 """Columns of a matrix whose cells have room for their numbers."""
 
 
-def multiples(picture: Picture, palette: Palette) -> go.Figure:
-    """Draw small panels that share their axes: each of lines, of lines with a band, or of cells."""
+def multiples(picture: Picture, palette: Palette, across: int = 0) -> go.Figure:
+    """Draw small panels that share their axes: each of lines, of lines with a band, or of cells.
+
+    ``across``: panels in a row; 0 for what their number makes best.
+    """
     panels = picture.panels
-    across = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3 if len(panels) < 8 else 4
+    across = across or _best_across(len(panels))
     down = -(-len(panels) // across)
     of_cells = panels[0].kind == "cells"
     lines = max(len(panel.series) for panel in panels)
     each = 60 + 30 * lines if of_cells else PANEL
     height = down * (each + 62) + 60
     figure = _grid(palette, height, down, across)
-    size = 0 if len(panels) > 6 or lines > 10 else 11  # of numbers in cells, where there is room
+    # The size of the numbers in cells, where there is room for them.
+    size = 0 if (len(panels) > 6 and across > 1) or lines > 10 else 11
     shapes: list[dict[str, Any]] = []
     for k, panel in enumerate(panels):
         where = {"row": k // across + 1, "col": k % across + 1}
@@ -511,7 +531,8 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
             shapes += [{**shape, **axes} for shape in own]
         if k + across < len(panels):  # another panel below it has the axis' title
             figure.update_xaxes(title_text="", **where)
-    titles = [_panel_title(panel, palette, k) for k, panel in enumerate(panels)]
+    words = MOST_SUBTITLE.get(across, 38)
+    titles = [_panel_title(panel, palette, k, words) for k, panel in enumerate(panels)]
     figure.update_layout(shapes=shapes, annotations=titles)
     if of_cells:
         names = [line.name for line in panels[0].series]
@@ -534,6 +555,15 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
         margin={"b": 96 if several else 56},
         legend={"y": -64 / (height - 148), "yanchor": "top"},
     )
+
+
+def _best_across(panels: int) -> int:
+    """Return how many panels a row of a wide window has."""
+    if panels in (1, 2):
+        return panels
+    if panels == 4:
+        return 2
+    return 3 if panels < 8 else 4
 
 
 def _grid(palette: Palette, height: int, down: int, across: int) -> go.Figure:
@@ -568,14 +598,16 @@ def _reach(panels: Sequence[Picture]) -> tuple[float, float]:
     return min(known) - pad, max(known) + pad
 
 
-def _panel_title(panel: Picture, palette: Palette, k: int) -> dict[str, Any]:
-    """Return a panel's title, with its subtitle smaller below it, as an annotation."""
+def _panel_title(panel: Picture, palette: Palette, k: int, most: int = 60) -> dict[str, Any]:
+    """Return a panel's title, with its subtitle smaller below it, as an annotation.
+
+    ``most``: characters of the subtitle that the panel's width has room for.
+    """
     number_of = "" if k == 0 else str(k + 1)
     text = f"<b>{escape(abridge(panel.title, 34))}</b>"
     if panel.subtitle:
-        small = (
-            f'<span style="color:{palette.muted};font-size:12px">{escape(panel.subtitle)}</span>'
-        )
+        words = escape(panel.subtitle, most)
+        small = f'<span style="color:{palette.muted};font-size:12px">{words}</span>'
         text += f"<br>{small}"
     return {
         "text": text,
@@ -804,24 +836,30 @@ def _squares(
     )
 
 
-def matrix(picture: Picture, palette: Palette) -> go.Figure:
+def matrix(picture: Picture, palette: Palette, *, narrow: bool = False) -> go.Figure:
     """Draw a table of coloured cells, its lines below the headings of their groups."""
     rows, headings = _rows_with_headings(picture)
     names = [line.name for line in picture.series]
     lines = max(rows) + 1
     coordinates = picture.coordinates
-    turned = len(coordinates) > 10 or max(map(len, coordinates)) > 14
+    turned = narrow or len(coordinates) > 10 or max(map(len, coordinates)) > 14
     top = 120 if turned else 66
     figure = _grid(palette, top + 26 + MATRIX_ROW * lines, 1, 1)
     figure.update_layout(
-        margin={"l": _margin(names, 190), "t": top, "b": 12}, clickmode="event+select"
+        margin={"l": _margin(names, NARROW_MARGIN if narrow else 190), "t": top, "b": 12},
+        clickmode="event+select",
     )
-    size = 0 if len(coordinates) > MOST_NUMBERED else 12 if len(coordinates) <= 10 else 11
+    numbered = NARROW_NUMBERED if narrow else MOST_NUMBERED
+    size = 12 if len(coordinates) <= 10 else 11
+    if narrow:
+        size = 10
+    if len(coordinates) > numbered:
+        size = 0
     _squares(figure, picture, palette, {"row": 1, "col": 1}, rows, size)
     figure.update_layout(
         annotations=[
             {
-                "text": f"<b>{escape(heading, 40)}</b>",
+                "text": f"<b>{escape(heading, NARROW_NAME if narrow else 40)}</b>",
                 "xref": "paper",
                 "x": 0,
                 "xanchor": "right",
@@ -836,13 +874,13 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
     figure.update_xaxes(
         side="top",
         tickvals=list(coordinates.values()),
-        ticktext=[escape(level, 18) for level in coordinates],
+        ticktext=[escape(abridge(level, 18)) for level in coordinates],
         range=[-0.55, len(coordinates) - 0.45],
         tickangle=-40 if turned else 0,
     )
     return figure.update_yaxes(
         tickvals=rows,
-        ticktext=[escape(abridge(name, 26)) for name in names],
+        ticktext=[escape(abridge(name, NARROW_NAME if narrow else 26)) for name in names],
         range=[lines - 0.4, -0.6],
         showgrid=False,
     )
@@ -863,7 +901,7 @@ def _rows_with_headings(picture: Picture) -> tuple[list[int], list[tuple[int, st
     return rows, headings
 
 
-def plane(picture: Picture, palette: Palette) -> go.Figure:
+def plane(picture: Picture, palette: Palette, *, narrow: bool = False) -> go.Figure:
     """Draw marks with intervals both ways, each with its name; lines between them are dotted."""
     figure = _grid(palette, 440, 1, 1)
     points = [point for point in picture.points if math.isfinite(point.x)]
@@ -892,7 +930,7 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
     for point in points:
         _write(
             figure,
-            point.label,
+            abridge(point.label, NARROW_NAME) if narrow else point.label,
             x=point.x,
             y=point.value,
             xshift=8,
@@ -916,19 +954,24 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
     return figure.update_yaxes(title_text=escape(picture.axes[1]))
 
 
-def strips(picture: Picture, palette: Palette) -> go.Figure:
+def strips(picture: Picture, palette: Palette, *, narrow: bool = False) -> go.Figure:
     """Draw panels side by side whose lines are the same: in each a mark for every series.
 
-    A panel's ``target`` is dotted, its band of small effects lies around 0.
+    ``narrow``: below each other. A panel's ``target`` is dotted, its band of small effects lies
+    around 0.
     """
     panels = picture.panels
     levels = picture.levels
+    most = NARROW_NAME if narrow else 26
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.series))
     room = max(1, max(len(panel.series) for panel in panels))
-    height = 116 + len(levels) * max(44, 18 * room)
-    figure = _grid(palette, height, 1, len(panels))
+    each = len(levels) * max(44, 18 * room)
+    down, across = (len(panels), 1) if narrow else (1, len(panels))
+    # Below each other, a panel's title and the axis of the one above it need room between them.
+    height = 116 + down * each + (down - 1) * STRIP_GAP
+    figure = _grid(palette, height, down, across)
     for k, panel in enumerate(panels):
-        where = {"row": 1, "col": k + 1}
+        where = {"row": k // across + 1, "col": k % across + 1}
         own = [line.name for line in panel.series]
         for line in panel.series:
             n = names.index(line.name)
@@ -960,14 +1003,14 @@ def strips(picture: Picture, palette: Palette) -> go.Figure:
         )
         figure.update_yaxes(
             tickvals=list(range(len(levels))),
-            ticktext=[escape(abridge(level, 26)) if k == 0 else "" for level in levels],
+            ticktext=[escape(abridge(level, most)) if k % across == 0 else "" for level in levels],
             range=[len(levels) - 0.4, -0.6],
             showgrid=False,
             **where,
         )
     figure.update_layout(
         showlegend=len(names) > 1,
-        margin={"l": _margin(levels, 190), "b": 92},
+        margin={"l": _margin(levels, NARROW_MARGIN if narrow else 190), "b": 92},
         legend={"y": -58 / (height - 144), "yanchor": "top"},
     )
     return figure
@@ -998,3 +1041,10 @@ KINDS = {
     )
 }
 """One function for each kind of picture."""
+NARROW: dict[str, Callable[[Picture, Palette], go.Figure]] = {
+    "multiples": partial(multiples, across=1),
+    "matrix": partial(matrix, narrow=True),
+    "plane": partial(plane, narrow=True),
+    "strips": partial(strips, narrow=True),
+}
+"""How pictures of several judges are drawn for a phone; all others fit as they are."""
