@@ -247,7 +247,7 @@ class StepWriter(RunWriter):
     def add(self, judgment: Judgment) -> None:
         self._pending.append(judgment)
         self.world.received.add(judgment.call.key)
-        if self.world.random.random() < 0.05:
+        if self.world.random.random() < 0.03:
             self.flush()
 
     def flush(self) -> None:
@@ -269,6 +269,18 @@ class StepWriter(RunWriter):
             self._db.writing.discard(self._run)
 
 
+def planned_once(calls: Callable[..., Iterator[Call]]) -> Callable[..., Iterator[Call]]:
+    """Plan each batch once: all schedules have one plan."""
+    known: dict[tuple[Any, ...], list[Call]] = {}
+
+    def again(made: Plan, *which: Any) -> Iterator[Call]:
+        if which not in known:
+            known[which] = list(calls(made, *which))
+        return iter(known[which])
+
+    return again
+
+
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
     clock = Clock()
@@ -283,6 +295,7 @@ def world() -> Iterator[World]:
     runner = asyncio.Runner
     with pytest.MonkeyPatch.context() as patch:
         use(patch, made)
+        patch.setattr(Plan, "calls", planned_once(Plan.calls))
         patch.setattr(asyncio, "Runner", partial(runner, loop_factory=lambda: VirtualLoop(clock)))
         patch.setattr(asyncio, "to_thread", at_once)
         patch.setattr(store_module, "RunWriter", StepWriter)
