@@ -214,8 +214,8 @@ def _check_planned(
             )
         known = of_batch.setdefault((condition.judge, scope), [0] * len(by_batch))
         of_batch[condition.judge, scope] = list(map(operator.add, known, by_batch))
-    for (judge, scope), by_batch in of_batch.items():
-        if not all(map(operator.ge, by_batch, _new_units(looks.scopes[scope].units))):
+    for (judge, scope), of_judge in of_batch.items():
+        if not all(map(operator.ge, of_judge, _new_units(looks.scopes[scope].units))):
             raise LabError(
                 f"The looks at “{shorten(scope[0])}” have fewer calls of “{shorten(judge)}” in a "
                 "batch than new units. Export the run again."
