@@ -142,7 +142,7 @@ def _ask_rest(chosen: Chosen) -> None:
         f"Ask the rest ({count(calls, 'call')})",
         icon=":material/playlist_add:",
         key="ask-rest",
-        help="Sizes get more exact. What was said stays said.",
+        help="Sizes get more exact. What was claimed stays.",
     )
     if pressed:
         with faults():
