@@ -30,14 +30,14 @@ def palette() -> Palette:
 @st.cache_resource(
     show_spinner=False, max_entries=64, hash_funcs={Picture: pickle.dumps, Palette: pickle.dumps}
 )
-def _figure(picture: Picture, colours: Palette, height: int | None) -> Any:
+def _figure(picture: Picture, colours: Palette, height: int | None, narrow: bool) -> Any:
     """Return a figure, cached: Plotly takes a tenth of a second to check one.
 
     Without the cache, that is most of the time that a page takes to be drawn again.
     """
     from rubriclab.figures.charts import draw
 
-    figure = draw(picture, colours)
+    figure = draw(picture, colours, narrow=narrow)
     return figure if height is None else figure.update_layout(height=height)
 
 
@@ -49,6 +49,7 @@ def chart(
     height: int | None = None,
     note: str = "",
     data: bool = True,
+    narrow: bool = False,
 ) -> Any:
     """Draw a picture with its alternative text; return what Streamlit says was clicked.
 
@@ -56,13 +57,14 @@ def chart(
     what was clicked in ``st.session_state[key].selection.points``, each with the point's ``of`` as
     its ``customdata``. ``height``: in pixels. ``note``: how to read the picture, shown below it.
     ``data``: whether to offer its numbers as a table, and the camera that saves it as a file.
+    ``narrow``: whether the window is a phone's.
     """
     as_table = data and st.session_state.get(f"{key}-as") == AS[1]
     clicked = None
     if as_table:
         _table(picture)
     else:
-        clicked = _drawn(picture, key, on_select, height, camera=data)
+        clicked = _drawn(picture, key, on_select, height, camera=data, narrow=narrow)
     if note:
         st.caption(note)
     if data:
@@ -97,9 +99,10 @@ def _drawn(
     height: int | None,
     *,
     camera: bool,
+    narrow: bool,
 ) -> Any:
     """Draw the figure; return what Streamlit says was clicked."""
-    figure = _figure(picture, palette(), height)
+    figure = _figure(picture, palette(), height, narrow)
     options: dict[str, Any] = (
         {"on_select": on_select, "selection_mode": "points"} if on_select else {}
     )

@@ -6,6 +6,7 @@ from rubriclab.app.frame import go, safe
 from rubriclab.app.judges_view import Several, View, show
 from rubriclab.figures.axis_pictures import both_axes, ways_asked
 from rubriclab.figures.pictures import Shown, score_cells, target_cells
+from rubriclab.model.text import printable, shorten
 from rubriclab.words.several import badge, one_a_judge, positions_text
 
 AXES = ("options", "criteria")
@@ -57,7 +58,7 @@ def draw(several: Several) -> None:
             st.selectbox(
                 "Judge of the heatmaps",
                 both,
-                format_func=lambda name: safe(name, 60),
+                format_func=lambda name: printable(shorten(name, 60)),
                 key=f"{several.key}-axes-judge",
                 width=330,
             )

@@ -82,8 +82,8 @@ def _table(table: FactorTable, outcome: str, key: str) -> None:
     shown = frame.style.format("{:.0f}", subset=["DF"], na_rep="")
     shown = shown.format("{:,.2f}", subset=decimals, na_rep="")
     st.dataframe(shown, hide_index=True, width="stretch", key=key, placeholder="")
-    if table.dropped:
-        st.caption(f"Dropped on the way: {', '.join(table.dropped)}.")
+    dropped = ", ".join(table.dropped) or "none"
+    st.caption(f"Tried: {', '.join(table.tried)}. Dropped on the way: {dropped}.")
     with st.container(horizontal=True):
         title = f"stepwise {outcome} {table.name}".strip()
         download("CSV", csv_text(frame), file_name(title, ".csv"), key=f"{key}-csv")

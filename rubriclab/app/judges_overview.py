@@ -28,6 +28,11 @@ from rubriclab.words.subject import CHOICES, Subject
 
 MOST_UNPARSED = 0.1
 """A judge with more replies that could not be parsed is marked: its numbers rest on the others."""
+PERCENT = ("PC", "Error", "RS", "Accuracy")
+NARROW = 76
+"""Width of a column of numbers, in px: all of them fit beside the verdicts."""
+MOST_HIGH = 760
+"""Height of the table, in px: twenty judges."""
 SHORT = {
     "positions": "Favours positions?",
     "mean": "Changes the mean?",
@@ -75,12 +80,13 @@ def _table(several: Several, reorder: str, subjects: list[Subject]) -> None:
             "mean": mean_text(subject),
             "single": single_text(subject),
         }
+        entry |= _numbers(findings, subject)
         for question, title in titles.items():
             word = badge(subject, question)
-            entry[SHORT.get(question, title)] = " · ".join(
-                filter(None, (word, texts.get(question, "")))
-            )
-        entry |= _numbers(findings, subject)
+            heading = SHORT.get(question, title)
+            if reorder in CHOICES:
+                heading = heading.replace("single scores", "winners")
+            entry[heading] = " · ".join(filter(None, (word, texts.get(question, ""))))
         lines.append(entry)
     table = pd.DataFrame(lines)
     strength = next((name for name in ("V", "PC", "Gap") if name in table), None)
@@ -89,19 +95,24 @@ def _table(several: Several, reorder: str, subjects: list[Subject]) -> None:
     places = [{"judge": subjects[number].judge, "tab": "Bias"} for number in table.index]
     config: dict[str, Any] = {
         "Shares of positions": st.column_config.BarChartColumn(
-            y_min=0.0, y_max=max((max(s.shares, default=0.0) for s in subjects), default=1.0)
+            width=90,
+            y_min=0.0,
+            y_max=max((max(s.shares, default=0.0) for s in subjects), default=1.0),
         )
     }
     for name in ("V", f"r with {whom(findings)}", "Gap"):
-        config[name] = st.column_config.NumberColumn(format="%.3f" if name == "V" else "%.2f")
-    for name in ("PC", "Error", "RS", "Accuracy"):
-        config[name] = st.column_config.NumberColumn(format="percent")
+        form = "%.3f" if name == "V" else "%.2f"
+        config[name] = st.column_config.NumberColumn(format=form, width=NARROW)
+    config["PF"] = st.column_config.NumberColumn(format="%+.2f", width=NARROW)
+    for name in PERCENT:
+        config[name] = st.column_config.NumberColumn(format="%.1f%%", width=NARROW)
     key = f"{several.key}-judges-{reorder}"
     st.dataframe(
         table,
         key=key,
         hide_index=True,
         width="stretch",
+        height=min(MOST_HIGH, 36 * (len(table) + 1) + 4),
         column_config=config,
         on_select=lambda: open_line(several, key, places),
         selection_mode="single-row",
@@ -138,7 +149,7 @@ def _numbers(findings: Findings, subject: Subject) -> dict[str, float]:
     for name, measure in wanted.items():
         row = whole_row(findings, measure, subject.condition)
         if row is not None and math.isfinite(row.value):
-            numbers[name] = row.value
+            numbers[name] = 100 * row.value if name in PERCENT else row.value
     if subject.reorder == "criteria" and subject.positions is not None:
         numbers["Gap"] = subject.positions.value
     return numbers

@@ -22,6 +22,7 @@ from rubriclab.words.paper_grid import (
     IN_BRACKETS,
     IN_FILES,
     PAPER,
+    SUMMARIES,
     Cell,
     Key,
     askable,
@@ -275,7 +276,12 @@ class _Drawn:
 
     def html(self) -> str:
         """Return the table as HTML. Only the parts for a phone or the others are visible."""
-        every = list(range(len(self.table.about)))
+        # Summaries first: on a narrow screen the columns to the right are out of sight.
+        columns = self.table.about
+        every = sorted(
+            range(len(columns)),
+            key=lambda k: not {columns[k].over, columns[k].under} & set(SUMMARIES),
+        )
         colours = self.colours
         style = f"--ground: {colours.ground}; --muted: {colours.muted}; --line: {colours.border}"
         wide = f'<div class="paper-all">{self._columns(every)}</div>'

@@ -1,5 +1,7 @@
 """Draw the tab Judges: how several judges, or data sets, compare, one view at a time."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from rubriclab.app import (
@@ -18,6 +20,7 @@ from rubriclab.app import (
     judges_scores,
     judges_tasks,
     judges_ways,
+    viewport,
 )
 from rubriclab.app.judges_view import Several, View
 
@@ -78,4 +81,5 @@ def draw(several: Several) -> None:
         on_change=choose,
         label_visibility="collapsed",
     )
-    views[str(chosen)].draw(several)
+    narrow = viewport.is_narrow(f"{several.key}-viewport")
+    views[str(chosen)].draw(replace(several, narrow=narrow))

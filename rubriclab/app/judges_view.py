@@ -35,7 +35,7 @@ class Several:
     be asked of the same answers, else an empty text; it may read the whole study. questions:
     returns the text that an item's answers respond to, by item; empty where the run does not know
     it. open: opens a place, given as parts of an address (judge, data set, tab, filters); callbacks
-    call it.
+    call it. narrow: whether the window is a phone's.
     """
 
     findings: Findings
@@ -45,6 +45,7 @@ class Several:
     repeated: Callable[[], str] = never_repeated
     questions: Callable[[], Mapping[str, str]] = dict
     open: Callable[[Mapping[str, str]], None] = open_here
+    narrow: bool = False
 
     @property
     def judges(self) -> list[str]:
@@ -91,8 +92,7 @@ def show(several: Several, shown: Shown, name: str) -> None:
             several.open(place)
 
     st.markdown(shown.title)
-    with st.container(key=f"wide-{key}"):
-        chart(shown.picture, key=key, on_select=open_calls)
+    chart(shown.picture, key=key, on_select=open_calls, narrow=several.narrow)
     if shown.note:
         st.caption(safe(shown.note, 2_000))
 

@@ -113,7 +113,7 @@ def page() -> None:
         parts["Judges"] = lambda: judges_tab.draw(several)
     if subject.calls and has_people(findings, subject.condition):
         parts["With people"] = lambda: _people(chosen)
-    if subject.calls and not subject.variant and has_help(findings, subject):
+    if subject.calls and has_help(findings, subject):
         parts["What helps"] = lambda: answer_tabs.what_helps(
             findings, subject, partial(_to_card, chosen)
         )
@@ -142,7 +142,7 @@ def _ask_rest(chosen: Chosen) -> None:
         f"Ask the rest ({count(calls, 'call')})",
         icon=":material/playlist_add:",
         key="ask-rest",
-        help="Sizes get more exact. What was said stays said.",
+        help="Sizes get more exact. What was claimed stays.",
     )
     if pressed:
         with faults():
@@ -505,10 +505,12 @@ def _people(chosen: Chosen) -> None:
 
 def _to_card(chosen: Chosen) -> None:
     """Draw the way to a judge card. A card scores single answers, so choices have none."""
-    if chosen.subject.reorder not in ("options", "criteria") or not chosen.subject.finished:
+    subject = chosen.subject
+    scores = subject.reorder in ("options", "criteria") and not subject.variant
+    if not scores or not subject.finished:
         return
     if st.button("Export judge card", icon=":material/ios_share:", type="primary"):
-        go("export", run=chosen.info.id, judge=chosen.subject.judge, **{"for": "Judge card"})
+        go("export", run=chosen.info.id, judge=subject.judge, **{"for": "Judge card"})
 
 
 def _pictures(chosen: Chosen) -> Iterator[Shown]:
@@ -590,32 +592,29 @@ def _each_answer(slopes: Picture) -> Shown:
 
 
 def _by_level(findings: Findings, factor: str) -> None:
-    """Draw how bias, mean, and spread change with the levels of a factor.
-
-    There is one line per judge and one row of charts per data set.
+    """Draw how bias, mean, and spread change with the levels of a factor: the mean over data sets
+    first, then a line of panels for each of them.
     """
-    st.markdown(f"**By {safe(readable(factor).lower())}** · one line per judge")
     datasets = list(dict.fromkeys(asked.dataset for asked in findings.conditions))
-    for dataset in datasets:
-        drawn = {
-            measure: pictures.level_curves(findings, measure, factor, dataset)
-            for measure in pictures.levelled(factor)
-        }
-        if (
-            drawn["variant_shift"] is not None
-        ):  # it shows the same change, compared with the default
-            drawn.pop("line")
-        kept = {measure: picture for measure, picture in drawn.items() if picture is not None}
+    lines = {f"Mean over {len(datasets)} data sets": datasets} if len(datasets) > 1 else {}
+    lines |= {dataset: [dataset] for dataset in datasets}
+    drawn = {
+        name: picture
+        for name, own in lines.items()
+        if (picture := pictures.level_panels(findings, factor, own)) is not None
+    }
+    if not drawn:
+        return
+    st.markdown(f"**By {safe(readable(factor).lower())}** · one line per judge")
+    for name, picture in drawn.items():
         if len(datasets) > 1:
-            st.caption(safe(dataset, 60))
-        columns = st.columns(max(1, len(kept)))
-        for column, (measure, picture) in zip(columns, kept.items(), strict=False):
-            with column:
-                st.caption(MEASURES[measure].name)
-                chart(picture, key=f"level-{factor}-{measure}-{dataset}")
+            st.caption(safe(name, 60))
+        chart(picture, key=f"level-{factor}-{name}")
+    note = f"Lines on points: {ci()}."
+    if len(datasets) > 1:
+        note += " Means over data sets have none."
     st.caption(
-        f"Lines on points: {ci()}. Single levels have no verdict. The three questions are "
-        "about one condition."
+        f"{note} Single levels have no verdict. The three questions are about one condition."
     )
 
 

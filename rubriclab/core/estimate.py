@@ -148,20 +148,18 @@ class Wilson:
 
     The binomial variance over the variance between units, less what t costs on degrees of freedom
     for their kurtosis (Korn and Graubard 1998, Confidence Intervals for Proportions with Small
-    Expected Number of Positive Counts, section 2). Where every unit is all hits or all misses, each
-    counts as one trial: its calls may be copies of one. Where every unit has the same share between
-    0 and 1, its calls are no copies, and each call counts. ``balanced``: units vary less than so
-    many coins, as an item's choices of a position do in balanced orders, and are worth more than
-    their trials: held in 0.94 to 0.96 for 15 to 100 items of seven kinds of judges. ``alone``: one
-    trial a unit; the ends are Agresti and Coull's, whose exact coverage is 0.93 at least from 15
-    units on, where Wilson's falls to 0.84 near 0 and 1 (Brown, Cai and DasGupta 2001, section 4.1).
-    ``exact``: units - 1 degrees of freedom, and worth twice their trials at most (positions given a
-    score, of a judge that few prompts move: all cells at once were held in 0.85 to 0.88 of 30 and
-    100 items, so in 0.96 to 0.99, 1.05 and 1.10 times as wide; of other judges 1.01). ``few``: do
-    few units make all misses, all hits? The lower, or upper, end is then at least the one with one
-    more unit of nothing else (after Agresti and Coull 1998). Without, a score that one item in ten
-    always gets was held in 0.79 to 0.92 of studies of 15 and 30 items, with it in 0.95 to 0.98,
-    1.08 times as wide at 30.
+    Expected Number of Positive Counts, section 2). Where no unit differs from another each counts
+    as one trial. ``balanced``: units vary less than so many coins, as an item's choices of a
+    position do in balanced orders, and are worth more than their trials: held in 0.94 to 0.96 for
+    15 to 100 items of seven kinds of judges. ``alone``: one trial a unit; the ends are Agresti and
+    Coull's, whose exact coverage is 0.93 at least from 15 units on, where Wilson's falls to 0.84
+    near 0 and 1 (Brown, Cai and DasGupta 2001, section 4.1). ``exact``: units - 1 degrees of
+    freedom, and worth twice their trials at most (positions given a score, of a judge that few
+    prompts move: all cells at once were held in 0.85 to 0.88 of 30 and 100 items, so in 0.96 to
+    0.99, 1.05 and 1.10 times as wide; of other judges 1.01). ``few``: do few units make all misses,
+    all hits? The lower, or upper, end is then at least the one with one more unit of nothing else
+    (after Agresti and Coull 1998). Without, a score that one item in ten always gets was held in
+    0.79 to 0.92 of studies of 15 and 30 items, with it in 0.95 to 0.98, 1.08 times as wide at 30.
     """
 
     trials: float
@@ -178,9 +176,7 @@ class Wilson:
         worth = float(n)
         if self.alone:
             return agresti_coull(value * self.trials, self.trials, level=level)
-        if 0.0 < value < 1.0 and not between > 1e-12:
-            worth = max(self.trials, worth)
-        elif 0.0 < value < 1.0:
+        if 0.0 < value < 1.0 and between > 1e-12:
             tail = 0.5 + level / 2
             df = n - 1.0 if self.exact else degrees_of_freedom(e.influence)
             price = float(

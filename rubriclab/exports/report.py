@@ -164,7 +164,7 @@ def _part(
     beside = []
     if not subject.variant and has_people(findings, subject.condition):
         beside.append(people_answer(findings, subject))
-    if not subject.variant and has_help(findings, subject):
+    if has_help(findings, subject):
         beside.append(helps_answer(findings, subject))
     cards = example_of(arm, descriptions)
     text = text_of(cards[0].call)[:MOST_SIGNS] if text_of and cards else ""

@@ -6,6 +6,8 @@ its entry in KINDS.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import plotly.graph_objects as go
@@ -37,8 +39,13 @@ def escape(text: str, most: int = 60) -> str:
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def draw(picture: Picture, palette: Palette = LIGHT) -> go.Figure:
-    """Return the figure of a picture in one theme's colours."""
+def draw(picture: Picture, palette: Palette = LIGHT, *, narrow: bool = False) -> go.Figure:
+    """Return the figure of a picture in one theme's colours.
+
+    ``narrow``: for a phone. Panels are below each other, and labels are shorter.
+    """
+    if narrow and picture.kind in NARROW:
+        return NARROW[picture.kind](picture, palette)
     return KINDS[picture.kind](picture, palette)
 
 
@@ -486,6 +493,8 @@ def stacks(picture: Picture, palette: Palette) -> go.Figure:
 
 
 # ---------------------------------------------------------------- several judges
+STRIP_GAP = 84
+"""Height between strips below each other, in px; ``_grid`` leaves as much."""
 PANEL = 210
 """Height of a small panel, in px: five ticks and a line of words above it fit."""
 MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
@@ -494,25 +503,39 @@ PANEL_ALONE = 340
 """Height of a panel that has the whole width, in px."""
 MARK, SMALLEST_MARK = 8, 3
 """Diameters of marks, in px: the usual one, and the smallest that a pointer still hits."""
+MOST_SUBTITLE = {1: 60, 2: 60, 3: 50}
+"""Characters of a panel's subtitle by the number of panels in a row; more run into the next."""
 MOST_LEVELS = 6
 """Labels below a small panel: more would run into each other."""
+NARROW_NAME = 15
+"""Characters of a line's name on a phone."""
+NARROW_MARGIN = 118
+"""Room for such a name, in px."""
+NARROW_NUMBERED = 7
+"""Columns of a matrix whose cells have room for their numbers on a phone."""
 MATRIX_ROW = 32
 """Height of a line of a matrix, in px: twenty judges fit on a screen."""
 MOST_NUMBERED = 20
 """Columns of a matrix whose cells have room for their numbers."""
 
 
-def multiples(picture: Picture, palette: Palette) -> go.Figure:
-    """Draw small panels that share their axes: each of lines, of lines with a band, or of cells."""
+def multiples(picture: Picture, palette: Palette, across: int = 0) -> go.Figure:
+    """Draw small panels that share their axes: each of lines, of lines with a band, or of cells.
+
+    ``across``: panels in a row; 0 for what their number makes best.
+    """
     panels = picture.panels
-    across = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3 if len(panels) < 8 else 4
+    if picture.own_scales and not across:
+        across = len(panels)
+    across = across or _best_across(len(panels))
     down = -(-len(panels) // across)
     of_cells = panels[0].kind == "cells"
     lines = max(len(panel.series) for panel in panels)
     each = 60 + 30 * lines if of_cells else PANEL_ALONE if len(panels) == 1 else PANEL
     height = down * (each + 62) + 60
     figure = _grid(palette, height, down, across)
-    size = 0 if len(panels) > 6 or lines > 10 else 11  # of numbers in cells, where there is room
+    # The size of the numbers in cells, where there is room for them.
+    size = 0 if (len(panels) > 6 and across > 1) or lines > 10 else 11
     shapes: list[dict[str, Any]] = []
     for k, panel in enumerate(panels):
         where = {"row": k // across + 1, "col": k % across + 1}
@@ -525,7 +548,8 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
             shapes += [{**shape, **axes} for shape in own]
         if k + across < len(panels):  # another panel below it has the axis' title
             figure.update_xaxes(title_text="", **where)
-    titles = [_panel_title(panel, palette, k) for k, panel in enumerate(panels)]
+    words = MOST_SUBTITLE.get(across, 38)
+    titles = [_panel_title(panel, palette, k, words) for k, panel in enumerate(panels)]
     figure.update_layout(shapes=shapes, annotations=titles)
     if of_cells:
         names = [line.name for line in panels[0].series]
@@ -539,11 +563,19 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
                 showgrid=False,
             )
         return figure.update_layout(margin={"l": _margin(names, 130)}, clickmode="event+select")
-    low, high = _reach(panels)
-    shares = all(point.text.endswith("%") for point in picture.points)
-    if shares:  # a fitted curve may go beyond what a share can be, and ends at the panel's edge
-        low, high = max(low, -0.04), min(high, 1.04)
-    figure.update_yaxes(range=[low, high], nticks=5, tickformat=".0%" if shares else None)
+    for k, panel in enumerate(panels):
+        sharing = [panel] if picture.own_scales else panels
+        low, high = _reach(sharing)
+        shares = all(point.text.endswith("%") for each in sharing for point in each.points)
+        if shares:  # a fitted curve may go beyond what a share can be, and ends at the edge
+            low, high = max(low, -0.04), min(high, 1.04)
+        figure.update_yaxes(
+            range=[low, high],
+            nticks=5,
+            tickformat=".0%" if shares else None,
+            row=k // across + 1,
+            col=k % across + 1,
+        )
     for k, panel in enumerate(panels):
         if panel.axes[1] and k % across == 0:
             where = {"row": k // across + 1, "col": 1}
@@ -554,6 +586,15 @@ def multiples(picture: Picture, palette: Palette) -> go.Figure:
         margin={"b": 96 if several else 56},
         legend={"y": -64 / (height - 148), "yanchor": "top"},
     )
+
+
+def _best_across(panels: int) -> int:
+    """Return how many panels a row of a wide window has."""
+    if panels in (1, 2):
+        return panels
+    if panels == 4:
+        return 2
+    return 3 if panels < 8 else 4
 
 
 def _grid(palette: Palette, height: int, down: int, across: int) -> go.Figure:
@@ -588,14 +629,16 @@ def _reach(panels: Sequence[Picture]) -> tuple[float, float]:
     return min(known) - pad, max(known) + pad
 
 
-def _panel_title(panel: Picture, palette: Palette, k: int) -> dict[str, Any]:
-    """Return a panel's title, with its subtitle smaller below it, as an annotation."""
+def _panel_title(panel: Picture, palette: Palette, k: int, most: int = 60) -> dict[str, Any]:
+    """Return a panel's title, with its subtitle smaller below it, as an annotation.
+
+    ``most``: characters of the subtitle that the panel's width has room for.
+    """
     number_of = "" if k == 0 else str(k + 1)
     text = f"<b>{escape(abridge(panel.title, 34))}</b>"
     if panel.subtitle:
-        small = (
-            f'<span style="color:{palette.muted};font-size:12px">{escape(panel.subtitle)}</span>'
-        )
+        words = escape(panel.subtitle, most)
+        small = f'<span style="color:{palette.muted};font-size:12px">{words}</span>'
         text += f"<br>{small}"
     return {
         "text": text,
@@ -627,7 +670,8 @@ def _panel_of_lines(
     """
     coordinates = panel.coordinates
     names = list(dict.fromkeys(line.name for every in picture.panels for line in every.series))
-    for line in panel.series:
+    legend = set[str]()
+    for line in [part for every in panel.series for part in _parts(every, panel.apart)]:
         k = names.index(line.name)
         colour = palette.lines[k % len(palette.lines)]
         at_numbers = all(math.isfinite(point.x) for point in line.points)
@@ -640,6 +684,9 @@ def _panel_of_lines(
             "color": [colour if point.decided else palette.ground for point in line.points],
             "line": {"color": colour, "width": 1.6},
         }
+        if picture.own_scales:  # levels of a factor have no verdict that could fill a mark
+            apart = line.points[0].label == panel.apart
+            marker["color"] = palette.ground if apart else colour
         if panel.kind == "bands":
             marker["color"] = colour
         whiskers = {"visible": False}
@@ -651,13 +698,14 @@ def _panel_of_lines(
             mode=_mode(line),
             name=escape(line.name, 30),
             legendgroup=line.name,
-            showlegend=first,
+            showlegend=first and line.name not in legend,
             marker=marker,
             line={"color": colour, "width": 1.6, "dash": line.dash or DASHES[k % len(DASHES)]},
             error_y=whiskers,
             **_about(line.points),
             **where,
         )
+        legend.add(line.name)
     if coordinates:
         step = (max(coordinates.values()) - min(coordinates.values())) or 1.0
         _level_axis(figure, panel, where, pad=0.12 * step, most=12, labels=MOST_LEVELS)
@@ -671,6 +719,15 @@ def _panel_of_lines(
             **where,
         )
     return _panel_rules(panel, palette)
+
+
+def _parts(line: Series, apart: str) -> list[Series]:
+    """Return a line, or the line and its mark at the level that no line reaches."""
+    parts = [
+        replace(line, points=tuple(p for p in line.points if (p.label == apart) == own))
+        for own in (False, True)
+    ]
+    return [part for part in parts if part.points]
 
 
 def _level_axis(
@@ -833,13 +890,13 @@ def _squares(
     )
 
 
-def matrix(picture: Picture, palette: Palette) -> go.Figure:
+def matrix(picture: Picture, palette: Palette, *, narrow: bool = False) -> go.Figure:
     """Draw a table of coloured cells, its lines below the headings of their groups."""
     rows, headings = _rows_with_headings(picture)
     names = [line.name for line in picture.series]
     lines = max(rows) + 1
     coordinates = picture.coordinates
-    turned = len(coordinates) > 10 or max(map(len, coordinates)) > 14
+    turned = narrow or len(coordinates) > 10 or max(map(len, coordinates)) > 14
     top = 120 if turned else 66
     figure = _grid(palette, top + 26 + MATRIX_ROW * lines, 1, 1)
     # A turned label reaches to the right of its column, and one beyond the figure is not drawn.
@@ -847,15 +904,25 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
     right = max([16, *(6 * len(name) for name in beyond)])
     right = max([right, *(24 + 8 * len(name) for name, _, _ in picture.frames)])
     figure.update_layout(
-        margin={"l": _margin(names, 190), "t": top, "r": right, "b": 12},
+        margin={
+            "l": _margin(names, NARROW_MARGIN if narrow else 190),
+            "t": top,
+            "r": right,
+            "b": 12,
+        },
         clickmode="event+select",
     )
-    size = 0 if len(coordinates) > MOST_NUMBERED else 12 if len(coordinates) <= 10 else 11
+    numbered = NARROW_NUMBERED if narrow else MOST_NUMBERED
+    size = 12 if len(coordinates) <= 10 else 11
+    if narrow:
+        size = 10
+    if len(coordinates) > numbered:
+        size = 0
     _squares(figure, picture, palette, {"row": 1, "col": 1}, rows, size)
     figure.update_layout(
         annotations=[
             {
-                "text": f"<b>{escape(heading, 40)}</b>",
+                "text": f"<b>{escape(heading, NARROW_NAME if narrow else 40)}</b>",
                 "xref": "paper",
                 "x": 0,
                 "xanchor": "right",
@@ -871,13 +938,13 @@ def matrix(picture: Picture, palette: Palette) -> go.Figure:
     figure.update_xaxes(
         side="top",
         tickvals=list(coordinates.values()),
-        ticktext=[escape(level, 18) for level in coordinates],
+        ticktext=[escape(abridge(level, 18)) for level in coordinates],
         range=[-0.55, len(coordinates) - 0.45],
         tickangle=-40 if turned else 0,
     )
     return figure.update_yaxes(
         tickvals=rows,
-        ticktext=[escape(abridge(name, 26)) for name in names],
+        ticktext=[escape(abridge(name, NARROW_NAME if narrow else 26)) for name in names],
         range=[lines - 0.4, -0.6],
         showgrid=False,
     )
@@ -932,15 +999,16 @@ PLACES = tuple(
 """Where a name may stand: right or left of its mark, and so many px above it."""
 
 
-def _names_of_marks(figure: go.Figure, points: Sequence[Point]) -> None:
-    """Write the name of each mark where it covers neither a mark nor another name.
+def _names_of_marks(figure: go.Figure, points: Sequence[Point], most: int) -> None:
+    """Write the name of each mark where it covers no mark, no other name, and no interval.
 
-    A name that stands further away has a line to its mark.
+    A name that stands further away has a line to its mark. ``most``: characters of a name.
     """
     spots = spots_of(points)
     taken = [(x - 7, x + 7, y - 7, y + 7) for x, y in spots]
+    taken += intervals_of(points)
     for k, point in enumerate(points):
-        name = shorten(point.label, 24)
+        name = abridge(point.label, most)
         x, y = spots[k]
         boxes = []
         for side, up in PLACES:
@@ -971,6 +1039,28 @@ def _names_of_marks(figure: go.Figure, points: Sequence[Point]) -> None:
         )
 
 
+def intervals_of(points: Sequence[Point]) -> list[tuple[float, float, float, float]]:
+    """Return where the lines of intervals lie in a plane, in px, as boxes 4 px wide."""
+    boxes = []
+    for k, (x, y) in enumerate(spots_of(points)):
+        for low, high, across in (
+            (points[k].x_low, points[k].x_high, True),
+            (points[k].low, points[k].high, False),
+        ):
+            if not (math.isfinite(low) and math.isfinite(high)):
+                continue
+            ends = [replace(points[k], x=end) for end in (low, high)]
+            if not across:
+                ends = [replace(points[k], value=end) for end in (low, high)]
+            # The ends take part in the axis already, so they do not change where marks lie.
+            (left, below), (right, above) = spots_of([*points, *ends])[-2:]
+            if across:
+                boxes.append((left, right, y - 2, y + 2))
+            else:
+                boxes.append((x - 2, x + 2, below, above))
+    return boxes
+
+
 def spots_of(points: Sequence[Point]) -> list[tuple[float, float]]:
     """Return where marks lie in a plane, in px from its lower left corner."""
     spots = []
@@ -993,7 +1083,7 @@ def overlap(box: tuple[float, ...], other: tuple[float, ...]) -> float:
     return wide * high if wide > 0 and high > 0 else 0.0
 
 
-def plane(picture: Picture, palette: Palette) -> go.Figure:
+def plane(picture: Picture, palette: Palette, *, narrow: bool = False) -> go.Figure:
     """Draw marks with intervals both ways, each with its name; lines between them are dotted."""
     figure = _grid(palette, 440, 1, 1)
     points = [point for point in picture.points if math.isfinite(point.x)]
@@ -1020,8 +1110,11 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
         },
         **_about(points),
     )
-    _names_of_marks(figure, points)
-    _rules(figure, picture, palette, line=picture.target)
+    _names_of_marks(figure, points, NARROW_NAME if narrow else 24)
+    if math.isfinite(picture.smallest_x):
+        _small_on_both(figure, picture, palette)
+    else:
+        _rules(figure, picture, palette, line=picture.target)
     if math.isfinite(picture.mean[0]):
         ends = [min(point.x for point in points), max(point.x for point in points)]
         level, slope = picture.mean
@@ -1037,19 +1130,40 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
     return figure.update_yaxes(title_text=escape(picture.axes[1]))
 
 
-def strips(picture: Picture, palette: Palette) -> go.Figure:
+def _small_on_both(figure: go.Figure, picture: Picture, palette: Palette) -> None:
+    """Draw the limit of each axis as a dotted line, and colour what is too small on both."""
+    figure.add_shape(
+        type="rect",
+        x0=0,
+        x1=picture.smallest_x,
+        y0=0,
+        y1=picture.smallest,
+        fillcolor=palette.band,
+        line_width=0,
+        layer="below",
+    )
+    figure.add_vline(x=picture.smallest_x, line=_dotted(palette))
+    figure.add_hline(y=picture.smallest, line=_dotted(palette))
+
+
+def strips(picture: Picture, palette: Palette, *, narrow: bool = False) -> go.Figure:
     """Draw panels side by side whose lines are the same: in each a mark for every series.
 
-    A panel's ``target`` is dotted, its band of small effects lies around 0.
+    ``narrow``: below each other. A panel's ``target`` is dotted, its band of small effects lies
+    around 0.
     """
     panels = picture.panels
     levels = picture.levels
+    most = NARROW_NAME if narrow else 26
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.series))
     room = max(1, max(len(panel.series) for panel in panels))
-    height = 116 + len(levels) * max(44, 18 * room)
-    figure = _grid(palette, height, 1, len(panels))
+    each = len(levels) * max(44, 18 * room)
+    down, across = (len(panels), 1) if narrow else (1, len(panels))
+    # Below each other, a panel's title and the axis of the one above it need room between them.
+    height = 116 + down * each + (down - 1) * STRIP_GAP
+    figure = _grid(palette, height, down, across)
     for k, panel in enumerate(panels):
-        where = {"row": 1, "col": k + 1}
+        where = {"row": k // across + 1, "col": k % across + 1}
         own = [line.name for line in panel.series]
         for line in panel.series:
             n = names.index(line.name)
@@ -1081,14 +1195,14 @@ def strips(picture: Picture, palette: Palette) -> go.Figure:
         )
         figure.update_yaxes(
             tickvals=list(range(len(levels))),
-            ticktext=[escape(abridge(level, 26)) if k == 0 else "" for level in levels],
+            ticktext=[escape(abridge(level, most)) if k % across == 0 else "" for level in levels],
             range=[len(levels) - 0.4, -0.6],
             showgrid=False,
             **where,
         )
     figure.update_layout(
         showlegend=len(names) > 1,
-        margin={"l": _margin(levels, 190), "b": 92},
+        margin={"l": _margin(levels, NARROW_MARGIN if narrow else 190), "b": 92},
         legend={"y": -58 / (height - 144), "yanchor": "top"},
     )
     return figure
@@ -1119,3 +1233,10 @@ KINDS = {
     )
 }
 """One function for each kind of picture."""
+NARROW: dict[str, Callable[[Picture, Palette], go.Figure]] = {
+    "multiples": partial(multiples, across=1),
+    "matrix": partial(matrix, narrow=True),
+    "plane": partial(plane, narrow=True),
+    "strips": partial(strips, narrow=True),
+}
+"""How pictures of several judges are drawn for a phone; all others fit as they are."""

@@ -524,10 +524,12 @@ def _gap_panel(
     series = [Series("cells", tuple(points))]
     bent = False
     subtitle = count(len(points), "cell")
-    if len(points) >= FEWEST_DOTS and "curvature" in fits:
+    ours = [fits[term].value for term in TERMS if term in fits]
+    # Where candidates win equally often there is no parabola.
+    fitted = len(ours) == len(TERMS) and all(map(math.isfinite, ours))
+    if len(points) >= FEWEST_DOTS and fitted:
         even = 1 / max(2, findings.conditions[code].positions)
         form = GAP_FORMS[outcome]
-        ours = [fits[term].value for term in TERMS]
         by_chance = [float(fits[term].counts["by_chance"]) for term in TERMS]
         series.append(Series("parabola", tuple(_curve(ours, points, even, form)), dash="solid"))
         if all(map(math.isfinite, by_chance)):

@@ -129,14 +129,17 @@ class Picture:
     ``kind``: how it is drawn, a key of ``KINDS`` in charts.py. ``alt``: the picture in words.
     ``levels``: along the axis; the ``label`` of a mark is one of them. ``axes``: the titles of the
     horizontal and the vertical axis. ``smallest``: half the width of the band of small effects.
+    ``smallest_x``: of a plane, the same along its horizontal axis; only what is small on both axes
+    is then coloured.
     ``reference``: the text at the right end of the dotted line of bars. ``target``: a dotted
     line of curves. ``span``: of cells, the distance from the centre that has full colour; None
     where cells are shares. ``scale``: of slopes, the ends of the scores. ``mean``, ``difference``:
     of slopes, the two ends of the mean line, and the difference drawn next to them. ``left_out``:
     lines that are not drawn. ``apart``: of curves, a level whose marks are hollow, and that no line
     joins with the others. ``panels``: pictures next to each other that share their axes; each
-    has a ``title``, and below it a ``subtitle``. ``frames``: of a square matrix, the blocks that
-    get a frame: name, first and last line.
+    has a ``title``, and below it a ``subtitle``. ``own_scales``: whether each panel has a vertical
+    axis of its own, and all stand in one line. ``frames``: of a square matrix, the blocks that get
+    a frame: name, first and last line.
     """
 
     kind: str
@@ -145,6 +148,7 @@ class Picture:
     axes: tuple[str, str] = ("", "")
     levels: tuple[str, ...] = ()
     smallest: float = math.nan
+    smallest_x: float = math.nan
     reference: str = ""
     target: float = math.nan
     span: float | None = None
@@ -156,6 +160,7 @@ class Picture:
     title: str = ""
     subtitle: str = ""
     panels: tuple["Picture", ...] = ()
+    own_scales: bool = False
     frames: tuple[tuple[str, int, int], ...] = ()
 
     @property

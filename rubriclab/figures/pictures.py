@@ -594,6 +594,7 @@ def level_curves(findings: Findings, measure: str, factor: str, dataset: str) ->
         return None  # this run has no such measure, or none at these levels
     if measure == "variant_shift":
         points = _with_defaults(findings, points, factor, dataset)
+    points = _by_level(findings, points, factor)
     if len({level for _, level in points}) < 2:
         return None
     about = MEASURES[measure.partition(":")[0]]
@@ -608,6 +609,70 @@ def level_curves(findings: Findings, measure: str, factor: str, dataset: str) ->
     alt = f"{about.name} against {factor}: {_said(points.values())}."
     apart = NO_REFERENCE if factor == REFERENCE else ""
     return picture("curves", points, alt, axes=(axis, unit), apart=apart)
+
+
+LEVEL_TITLES = {
+    "spearman": "Spearman's rho",
+    "pearson": "Pearson's r",
+    "v_without_noise": "Cramér's V without noise",
+    "variant_shift": "Mean minus default, points",
+    "line": "Ascending minus descending, points",
+    "within_item_sd": "Spread of an item's scores (SD)",
+}
+"""What panels of levels are called: the measures' full names are longer than a panel."""
+
+
+def level_panels(findings: Findings, factor: str, datasets: Sequence[str]) -> Picture | None:
+    """Draw the measures that change with a factor next to each other, with one legend.
+
+    ``datasets``: of several, each mark is the mean over all of them, without an interval (Xu et al.
+    v1, Figure 6); levels that one of them lacks are left out.
+    """
+    of_measure = {
+        measure: [level_curves(findings, measure, factor, dataset) for dataset in datasets]
+        for measure in levelled(factor)
+    }
+    if any(of_measure["variant_shift"]):  # it shows the same change, compared with the default
+        of_measure.pop("line")
+    panels = []
+    for measure, every in of_measure.items():
+        drawn = [one for one in every if one is not None]
+        if len(drawn) == len(datasets):
+            panel = drawn[0] if len(drawn) == 1 else _mean_of(drawn, MEASURES[measure].form)
+            axes = (panel.axes[0], "")
+            if panel.points:
+                panels.append(replace(panel, title=LEVEL_TITLES[measure], axes=axes))
+    if not panels:
+        return None
+    levels = panels[0].levels
+    alt = " ".join(panel.alt for panel in panels)
+    return Picture("multiples", (), alt, levels=levels, panels=tuple(panels), own_scales=True)
+
+
+def _mean_of(pictures: Sequence[Picture], form: str) -> Picture:
+    """Return curves of the means over several pictures, where all have the mark."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for one in pictures:
+        for curve in one.series:
+            for point in curve.points:
+                values.setdefault((curve.name, point.label), []).append(point.value)
+    series = []
+    for curve in pictures[0].series:
+        points = []
+        for point in curve.points:
+            own = values[curve.name, point.label]
+            if len(own) == len(pictures):
+                mean = sum(own) / len(own)
+                hover = (f"{curve.name}, {point.label}", f"{number(mean, form)}, mean")
+                points.append(Point(point.label, mean, number(mean, form), hover=hover))
+        if points:
+            series.append(Series(curve.name, tuple(points)))
+    first = pictures[0]
+    alt = f"Mean over {len(pictures)} data sets. {first.alt.partition(':')[0]}: "
+    alt += f"{_said([point for curve in series for point in curve.points])}."
+    kept = {point.label for curve in series for point in curve.points}
+    levels = tuple(level for level in first.levels if level in kept)
+    return replace(first, series=tuple(series), alt=alt, levels=levels)
 
 
 def _factor_name(factor: str) -> str:
@@ -647,7 +712,7 @@ def _points_of_levels(
 def _with_defaults(
     findings: Findings, points: dict[tuple[str, str], Point], factor: str, dataset: str
 ) -> dict[tuple[str, str], Point]:
-    """Return the marks with that of each judge's default, which shifts by 0, in order of levels."""
+    """Return the marks with that of each judge's default, which shifts by 0."""
     default_of = {
         about.judge: about for about in reversed(findings.conditions) if about.dataset == dataset
     }
@@ -656,6 +721,22 @@ def _with_defaults(
         level = level_text(default_of[judge].variant[factor])
         hover = (f"{judge} {_at_level(factor, level)}", "the default itself")
         out[judge, level] = Point(level, 0.0, number(0.0), hover=hover)
-    if all(level.replace(".", "", 1).isdigit() for _, level in out):
-        return dict(sorted(out.items(), key=lambda kept: float(kept[0][1])))
     return out
+
+
+def _by_level(
+    findings: Findings, points: dict[tuple[str, str], Point], factor: str
+) -> dict[tuple[str, str], Point]:
+    """Return the marks in order of their levels: as numbers, else as the run lists them.
+
+    All panels of a factor then have the same axis, whichever level is the default.
+    """
+    levels = [
+        level_text(about.variant[factor])
+        for about in findings.conditions
+        if factor in about.variant
+    ]
+    order = list(dict.fromkeys(levels))
+    if all(level.replace(".", "", 1).isdigit() for level in order):
+        order.sort(key=float)
+    return dict(sorted(points.items(), key=lambda kept: order.index(kept[0][1])))

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from pydantic import NonNegativeInt, PositiveInt, ValidationError
 
 from rubriclab.model.part import Part
 from rubriclab.model.text import LabError, shorten
-
-if TYPE_CHECKING:
-    from rubriclab.model.judgment import Condition
 
 Stop = Literal["known", "decided"]
 """When a run ends before all its calls are asked.
@@ -40,6 +37,22 @@ MOST_LOOKS = 5
 
 Scope = tuple[str, str]
 """A data set (by name) and what is reordered."""
+
+
+class Asked(Protocol):
+    """What looks need to know of a run's condition."""
+
+    @property
+    def judge(self) -> str:
+        """Return the name of its judge."""
+
+    @property
+    def dataset(self) -> str:
+        """Return the name of its data set."""
+
+    @property
+    def reorder(self) -> str:
+        """Return what is reordered."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +80,7 @@ class RunLooks:
     scopes: Mapping[Scope, ScopeLooks]
     planned: tuple[tuple[int, ...], ...]
 
-    def by_judge(self, conditions: Sequence[Condition], items: int) -> tuple[JudgeLooks, ...]:
+    def by_judge(self, conditions: Sequence[Asked], items: int) -> tuple[JudgeLooks, ...]:
         """Return the looks at each judge in each data set and axis. ``items``: of the run."""
         codes: dict[tuple[str, Scope], list[int]] = {}
         for code, condition in enumerate(conditions):
@@ -143,7 +156,7 @@ class _StoredLooks(Part):
 
 
 def read_looks(
-    body: object, *, items: int, conditions: Sequence[Condition], planned: Sequence[int]
+    body: object, *, items: int, conditions: Sequence[Asked], planned: Sequence[int]
 ) -> RunLooks:
     """Return the looks that ``document`` wrote, which may come from somebody else's file.
 
@@ -202,9 +215,7 @@ def _new_units(units: Sequence[int]) -> list[int]:
     return [after - before for before, after in pairwise((0, *units))]
 
 
-def _check_planned(
-    looks: RunLooks, conditions: Sequence[Condition], planned: Sequence[int]
-) -> None:
+def _check_planned(looks: RunLooks, conditions: Sequence[Asked], planned: Sequence[int]) -> None:
     """Raise LabError if the calls of the batches are not those of the run.
 
     A batch counts as complete when its planned calls are in, so a number that is too small would

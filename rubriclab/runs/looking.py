@@ -70,7 +70,8 @@ class Looking:
     Args:
         ask_all: ask every planned call, whatever the looks say.
         before_look: is awaited before the store is read: it commits what is still waiting.
-        before_batch: is awaited before a batch is asked, for example to take over known replies.
+        before_batch: is awaited before a batch is asked. It takes over replies that are known, and
+            returns whether there were any.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Looking:
         *,
         ask_all: bool,
         before_look: Callable[[], Awaitable[bool]],
-        before_batch: Callable[[Batch], Awaitable[None]],
+        before_batch: Callable[[Batch], Awaitable[bool]],
     ) -> None:
         self._store = store
         self._run = run
@@ -107,7 +108,7 @@ class Looking:
         looks = self._plan.looks
         if looks is None:
             batch = Batch(judge)
-            if await self._has_calls(batch, done):
+            if await next_request(batch.requests(self._plan, done)) is not None:
                 yield batch
             self.through.add(judge)
             return
@@ -115,28 +116,37 @@ class Looking:
             looked = 0
             for number in range(len(looks.scopes[scope].units)):
                 batch = Batch(judge, scope, number)
-                if await self._has_calls(batch, done):
+                open_calls, is_complete = await self._open_calls(batch, done, final)
+                if open_calls:
                     # Failed calls of a complete batch are asked again whatever a look says, since a
                     # look says it with these calls.
-                    is_next = number > 0 and await self._has_calls(batch, final)
-                    if is_next and not self._ask_all:
+                    if number > 0 and not is_complete and not self._ask_all:
                         if not await self._before_look():
                             return
                         if await asyncio.to_thread(
                             stops, self._store, self._run, self._plan, judge, scope
                         ):
                             break
-                    await self._before_batch(batch)
-                    if await self._has_calls(batch, done):
-                        self._note(judge, scope, looked=number, ahead=number + 1)
-                        yield batch
+                    if await self._before_batch(batch):  # the last missing reply may have come
+                        open_calls, _ = await self._open_calls(batch, done, final)
+                if open_calls:
+                    self._note(judge, scope, looked=number, ahead=number + 1)
+                    yield batch
                 looked = number + 1
             self._note(judge, scope, looked=looked, ahead=None)
         self.through.add(judge)
 
-    async def _has_calls(self, batch: Batch, done: Container[str]) -> bool:
-        """Return whether any call of a batch is not done."""
-        return await next_request(batch.requests(self._plan, done)) is not None
+    async def _open_calls(
+        self, batch: Batch, done: Container[str], final: Container[str]
+    ) -> tuple[bool, bool]:
+        """Return whether any call of a batch is to be asked, and whether all of them are final."""
+        requests = batch.requests(self._plan, done)
+        found = False
+        while (calls := await next_request(requests)) is not None:
+            found = True
+            if any(call.key not in final for call in calls):
+                return True, False
+        return found, True
 
     def _note(self, judge: str, scope: Scope, *, looked: int, ahead: int | None) -> None:
         """Note where a judge is. ``looked``: batches that are done; ``ahead``: with the next one.

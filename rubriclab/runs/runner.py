@@ -332,11 +332,16 @@ class Run(Session[RunSnapshot]):
         if info.done:
             self._tally.start_early_from(self.store.table(self.id), self.plan.conditions)
 
-    async def _take_over_batch(self, batch: Batch) -> None:
-        """Keep another run's replies to the calls of a batch, before the rest of it is asked."""
+    async def _take_over_batch(self, batch: Batch) -> bool:
+        """Keep another run's replies to the calls of a batch, before the rest of it is asked.
+
+        Return whether there were any.
+        """
         if self._known is None or self._writer is None:
-            return
-        self._done |= await self._take_over(self._writer, *self._known, batch.calls(self.plan))
+            return False
+        taken = await self._take_over(self._writer, *self._known, batch.calls(self.plan))
+        self._done |= taken
+        return bool(taken)
 
     async def _take_over(
         self, writer: RunWriter, store: Reader, id: str, calls: Iterator[Call]

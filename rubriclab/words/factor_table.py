@@ -53,13 +53,15 @@ class FactorTable:
 
     name: what tells it from the other tables of the same data; empty where there is one. lines:
     ours, each with the paper's below it, lowest AIC first; empty where there are too few cells.
-    cells: that were fitted. dropped: variables that lower AIC when they leave. source: the table of
+    cells: that were fitted. tried: all variables, kept and dropped. dropped: variables that lower
+    AIC when they leave. source: the table of
     the paper, empty where there is none.
     """
 
     name: str
     lines: tuple[FactorLine, ...]
     cells: int
+    tried: tuple[str, ...]
     dropped: tuple[str, ...]
     source: str
 
@@ -88,6 +90,7 @@ def factor_tables(
                 condition_name(findings.conditions[code], every) if len(every) > 1 else "",
                 tuple(_lines(fitted, printed)),
                 int(rows[0].counts["n"]),
+                tuple(_variable(row) for row in rows if row.of["term"] != NONE),
                 tuple(_variable(row) for row in rows if row.why == "dropped"),
                 printed.table if printed and fitted else "",
             )

@@ -8,8 +8,8 @@ NOUNS = {"prompt": "prompt", "block": "text", "text": "text"}
 OF_ITEMS = {"pairs": "comparison", "lists": "comparison", "criteria": "text"}
 """What a call is about, by kind of list; otherwise an answer."""
 STOPPED_EARLY = (
-    "A run that stops at its first clear sign tends to show effects a little too large. The "
-    "intervals allow for that."
+    "A run that stops as soon as it can tends to show effects a little too large. The intervals "
+    "allow for that."
 )
 
 

@@ -58,7 +58,12 @@ def row_of(findings: Findings, subject: Subject, measure: str, protocol: str = "
 
 
 def has_help(findings: Findings, subject: Subject) -> bool:
-    """Return whether several calls about one answer of this subject can be combined."""
+    """Return whether several calls about one answer of this subject can be combined.
+
+    Of a form of the prompt: whether averaging forms was measured.
+    """
+    if subject.variant:
+        return row_of(findings, subject, "gain", FORMS) is not None
     measure = "pc" if subject.reorder in CHOICES else "calls_needed"
     return row_of(findings, subject, measure) is not None
 
@@ -77,7 +82,12 @@ def helps_answer(findings: Findings, subject: Subject) -> Answer:
 
     For choices: how many winners stay the same instead.
     """
-    if subject.reorder in CHOICES:
+    if subject.variant:
+        forms = _remedy(findings, subject, FORMS)
+        word = UNDECIDED if forms is None else forms.verdict
+        headline, line = say(f"forms_{word}", WORDS), say("forms_line", WORDS)
+        remedies = [forms]
+    elif subject.reorder in CHOICES:
         headline, line = _winners(findings, subject)
         remedies = [_majority(findings, subject)]
     else:

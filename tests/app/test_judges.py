@@ -72,6 +72,17 @@ def test_overview_names_its_data_set_where_there_are_several(lab: Lab) -> None:
     assert any("3 judges on mails." in part.value for part in app.header)
 
 
+def test_numbers_of_choices_stand_before_their_verdicts(lab: Lab) -> None:
+    app = healthy(lab("results", run=kept(chosen(6).judgments.table), tab="Judges"))
+    table = app.dataframe[0].value
+    names = list(table.columns)
+    assert names.index("PC") < names.index("Favours positions?")
+    assert "Changes winners?" in names
+    assert "Changes single scores?" not in names
+    known = sorted(100 * row.value for row in chosen(6).select("pc") if not row.of)
+    assert sorted(table["PC"]) == known
+
+
 def union_of(lab: Lab, runs: dict[str, int], **query: str) -> AppTest:
     """Compare with the first condition of each run, or with as many as are named."""
     names = [f"{run}:{code}" for run, codes in runs.items() for code in range(codes)]

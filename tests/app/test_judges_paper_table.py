@@ -12,6 +12,7 @@ from rubriclab.core.topic import Findings
 from rubriclab.exports.paper_table import paper_table
 from rubriclab.model.judgment import Condition
 from rubriclab.model.study import PaperPart
+from rubriclab.words.paper_grid import SUMMARIES
 from tests.app.conftest import HOSTILE, Lab, healthy, kept, texts
 from tests.figures.several import chosen, criteria, scored
 from tests.words import made
@@ -53,20 +54,23 @@ def test_every_number_of_the_table_is_on_the_page_with_the_papers_below_it(
     table = paper_table(findings, measures, papers=[PAPER])
     next(toggle for toggle in app.toggle if toggle.label == "Show 95% CI").set_value(True)
     over, under, *lines = rows_of(table_of(healthy(app.run())))
-    assert over == ["", "stories", "mails", "Mean", "p < 0.05"]
-    assert under[:6] == ["Judge", "χ²", "Pos 1", "Pos 3", "V", "r"]
+    assert over == ["", "Mean", "p < 0.05", "stories", "mails"]
+    summed = sum(column.over in SUMMARIES for column in table.about)
+    assert under[0] == "Judge"
+    assert under[1 + summed : 6 + summed] == ["χ²", "Pos 1", "Pos 3", "V", "r"]
     first = [cell.brief if cell else "" for cell in table.lines[0][1]]
-    assert [cell.partition("\n")[0] for cell in lines[0][1:]] == first
+    shown = [cell.partition("\n")[0] for cell in lines[0][1:]]
+    assert shown == first[-summed:] + first[:-summed]
     # The paper's number is on the paper's line, and our interval on a line of its own, named too.
     heads = lines[0][0].split("\n")
     assert heads == ["gpt-4", "GPT-4 (paper)", "95% CI"]
     with_interval = [cell.split("\n") for cell in lines[0][1:] if " to " in cell]
     assert with_interval
     assert all(cell[heads.index("95% CI")].count(" to ") == 1 for cell in with_interval)
-    assert lines[0][4].split("\n")[heads.index("GPT-4 (paper)")] == "0.123"
+    assert lines[0][4 + summed].split("\n")[heads.index("GPT-4 (paper)")] == "0.123"
     assert "In brackets" not in texts(app)
     named = [line[0].partition("\n")[0] for line in lines[1:]]
-    assert named == ["gpt-4o", "o9 (paper)", "Mean", over[-1]]
+    assert named == ["gpt-4o", "o9 (paper)", "Mean", over[2]]
     assert "gpt-4 = GPT-4 in the paper" in texts(app)
     assert "Not matched with a judge in the paper: gpt-4o." in texts(app)
     assert 'href="?run=' in table_of(app)
@@ -104,6 +108,16 @@ def test_each_kind_of_run_opens_with_the_papers_measures(
     html = table_of(app)
     assert [head for head in heads if f">{head}</th>" not in html] == []
     assert not re.search(r"condition \d", html)
+
+
+@pytest.mark.papers(31, 32)
+def test_means_stand_before_the_data_sets_they_are_of(lab: Lab) -> None:
+    """The table is wider than the page: what sums it up must not be out of sight."""
+    app = healthy(lab("results", run=kept(scored(3, 4).judgments.table), **VIEW))
+    over = rows_of(table_of(app))[0]
+    sets = ["stories", "mails", "notes", "news"]
+    assert over[-4:] == sets
+    assert "Mean" in over[:-4]
 
 
 def test_names_from_outside_are_shown_as_they_are(lab: Lab) -> None:

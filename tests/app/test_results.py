@@ -96,6 +96,14 @@ def test_a_run_that_is_not_finished_has_no_verdict_and_a_simulated_judge_its_lab
     assert not re.search("Yes|Undecided", said)
 
 
+def test_the_recorded_stories_open_in_the_tab_of_judges(lab: Lab) -> None:
+    (run,) = (info.id for info in state.examples().runs() if info.name.startswith("HANNA"))
+    app = healthy(lab("results", run=run, tab="Judges"))
+    said = texts(app)
+    for judge in ("smollm2-135m-q8, Q8_0", "smollm2-135m, Q4_1", "gemma-3-270m, Q4_K_M"):
+        assert judge in said
+
+
 def test_nothing_parsed_shows_the_way_to_the_replies(lab: Lab) -> None:
     run = kept(made.options_table({"judge-7b": lambda *_: None}, items=4, state="failed"))
     app = healthy(lab("results", run=run))

@@ -11,6 +11,7 @@ from rubriclab.figures.charts import DARK, LIGHT, chart_of, draw
 from rubriclab.figures.marks import Picture, Point, ink, mix, shade
 from rubriclab.figures.pictures import (
     level_curves,
+    level_panels,
     levelled_factors,
     row_forest,
     score_cells,
@@ -139,6 +140,33 @@ def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
     assert "warm at temperature 0.25" in picture.alt
     assert level_curves(findings, "within_item_sd", "temperature", "B") is None
     assert level_curves(findings, "nothing", "temperature", "A") is None
+
+
+def test_levels_have_one_legend_and_a_mean_over_data_sets() -> None:
+    conditions = [
+        Condition(judge, dataset, "balanced", variant={"temperature": level})
+        for judge in ("cold", "warm")
+        for dataset in ("A", "B")
+        for level in (1.0, 0.0)
+    ]
+    found = made.several(*conditions, rules={"warm": made.mostly_first}, items=40)
+    alone = level_panels(found, "temperature", ["A"])
+    assert alone is not None
+    assert alone.panels[0].title == "Cramér's V without noise"
+    figure = draw(alone)
+    # Two judges in as many panels as there are measures: each is named once.
+    named = [trace.name for trace in figure.data if trace.showlegend]
+    assert named == ["cold", "warm"]
+    heights = {figure.layout[f"yaxis{k or ''}"].domain for k in range(1)}
+    heights |= {figure.layout[f"yaxis{k}"].domain for k in range(2, len(alone.panels) + 1)}
+    assert len(heights) == 1
+    together = level_panels(found, "temperature", ["A", "B"])
+    assert together is not None
+    spread = next(panel for panel in together.panels if panel.title.startswith("Spread"))
+    both = [level_curves(found, "within_item_sd", "temperature", name) for name in ("A", "B")]
+    expected = [one.series[1].points[1].value for one in both]
+    assert spread.series[1].points[1].value == sum(expected) / 2
+    assert not spread.series[1].points[1].has_interval
 
 
 def test_a_level_s_point_leaves_out_rows_of_other_orders() -> None:

@@ -62,15 +62,11 @@ def looks_of(store: Store, run: str, made: Plan) -> list[Look]:
     return looks_at(judgments, looked, made.study.reading.smallest)
 
 
-def what_is_said(looks: list[Look]) -> list[tuple[object, ...]]:
-    """Everything that a look says, as text."""
+def what_is_said(looks: list[Look]) -> list[str]:
+    """What each look says, to the last bit. As text, where NaN is equal to NaN."""
     return [
-        (
-            look.units,
-            look.stops,
-            look.verdicts.gate.p,
-            {name: (said.word, said.interval) for name, said in look.verdicts.questions.items()},
-        )
+        f"{look.units} {look.stops} {look.verdicts.gate.p!r} "
+        f"{[(name, said.word, *said.interval) for name, said in look.verdicts.questions.items()]}"
         for look in looks
     ]
 

@@ -267,7 +267,7 @@ def test_a_file_of_one_s_own(tmp_path: Path) -> None:
 def test_an_unknown_name_and_a_folder_that_cannot_be_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with pytest.raises(LabError, match=r"“gpt-5”.*smollm2-135m, qwen"):
+    with pytest.raises(LabError, match=r"“gpt-5”.*smollm2-135m, smollm2-135m-q8, qwen"):
         model_file("gpt-5")
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("RUBRICLAB_MODELS", str(tmp_path / "file" / "models"))

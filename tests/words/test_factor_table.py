@@ -37,6 +37,7 @@ def test_a_regression_by_hand_with_the_papers_numbers_below() -> None:
     found = two_judges()
     (table,) = factor_tables(found, "PC", found.conditions[0].dataset, papers)
     assert (table.cells, table.dropped, table.name) == (6, ("the task",), "")
+    assert set(table.tried) == {"the judge", "the task"}
     assert table.source == "Shi et al., Table 5, MTBench"
     ours = [line for line in table.lines if not line.paper]
     assert [line.name for line in ours] == ["nothing left out", "the judge"]

@@ -192,6 +192,34 @@ def test_the_recorded_variants_are_held_against_the_default() -> None:
     assert [asked.badge for asked in shuffled.questions] == ["Yes", "Yes"]
 
 
+@pytest.mark.papers(73)
+def test_the_recorded_stories_have_four_judges_and_ratings_by_people() -> None:
+    recorded = Findings(Judgments(read_bundle(data_path("example-hanna.zip"))))
+    assert [condition.judge for condition in recorded.conditions] == [
+        "smollm2-135m-q8, Q8_0",
+        "smollm2-135m, Q4_1",
+        "smollm2-135m-q8, temperature 1",
+        "gemma-3-270m, Q4_K_M",
+    ]
+    given = people_answers(recorded)
+    assert len(given) == 4
+    for answer in given:
+        assert answer.questions
+        assert "the sample's author aimed at" not in "\n".join(answer.lines())
+
+
+@pytest.mark.papers(73)
+def test_the_recorded_sweep_depends_less_on_the_position_when_it_is_warmer() -> None:
+    recorded = Findings(Judgments(read_bundle(data_path("example-sweep.zip"))))
+    rows = recorded.judgments.table.rows
+    first = {
+        condition.variant["temperature"]: (rows["position"][rows["condition"] == code] == 1).mean()
+        for code, condition in enumerate(recorded.conditions)
+        if condition.variant["scale"] == 5
+    }
+    assert first == {0.0: 0.455, 0.5: 0.38, 1.0: 0.275}
+
+
 def test_pairs_stand_beside_the_winners_that_the_data_name() -> None:
     """x is better in all 12 pairs; ten times what stands first is taken, twice x in both orders: 10
     + 4 of 24 calls.
