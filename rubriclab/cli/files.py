@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -21,7 +23,7 @@ from rubriclab.cli.common import (
     run_of,
 )
 from rubriclab.model.consent import judges_of, where_asked
-from rubriclab.model.text import LabError, count
+from rubriclab.model.text import LabError, count, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,19 +88,41 @@ def import_file(
     # Read every file before keeping one. A refused file then leaves no run and no store behind.
     imported = [_read(path, kind, mapping, name, looks) for path in files]
     with opened(store, must_exist=False) as lab:
-        infos = []
+        infos, grown = [], []
         for part in imported:
+            grown.append(_grown(lab.store.runs(), part.table))
             id = lab.store.add_table(part.table, part.calls, part.study)
             infos.append(lab.store.run(id))
     if json:
-        runs = [_document(info, part) for info, part in zip(infos, imported, strict=True)]
+        runs = [
+            _document(info, part) | ({"warning": warning} if warning else {})
+            for info, part, warning in zip(infos, imported, grown, strict=True)
+        ]
         if len(runs) == 1:
             return Outcome(runs[0])
         return Outcome(runs[0] | {"runs": runs})
     lines = []
-    for info, part in zip(infos, imported, strict=True):
-        lines += _lines(info, part)
+    for info, part, warning in zip(infos, imported, grown, strict=True):
+        lines += [*_lines(info, part), *([warning] if warning else [])]
     return Outcome("\n".join(lines))
+
+
+def _grown(runs: Sequence[RunInfo], table: JudgmentTable) -> str:
+    """Say that a file was imported before and has grown since; empty if it has not.
+
+    It is known by its name. With planned looks the readings share their 5%.
+    """
+    if table.looks is not None:
+        return ""
+    calls = table.rows["call"].nunique()
+    for info in runs:
+        if re.fullmatch(rf"{re.escape(table.name)}( \d+)?", info.name) and 0 < info.done < calls:
+            return (
+                f"“{shorten(info.name)}” was imported before, with {count(info.done, 'call')}. "
+                "Each reading of a file that grows has its own 5%, so looking again and again is "
+                "not guarded. Plan how many answers it will hold: --looks N."
+            )
+    return ""
 
 
 def _mapping(columns: list[str]) -> dict[str, str]:

@@ -133,9 +133,9 @@ def rehearsed(judgments: Judgments, stop: Stop = "known") -> RunLooks:
 def growing(judgments: Judgments, planned_units: int, stop: Stop = "known") -> RunLooks:
     """Return the looks at judgments that come in over time, in a file that is read again and again.
 
-    Units count in the order in which the file first names them. A batch is in when a unit after it
-    has begun, or when all planned units have: until then the file may still add calls to it. Calls
-    that come later than that belong to no look that was made, so log a unit's calls together.
+    Units count in the order in which the file first names them. The last one is left out until
+    another has begun, or all planned ones have: the file may still add calls to it. Calls that come
+    later than that would change looks that were made, so log a unit's calls together.
 
     planned_units: how many units of each data set and axis the file will hold in the end. Raises
     LabError if it holds more already.
@@ -143,7 +143,6 @@ def growing(judgments: Judgments, planned_units: int, stop: Stop = "known") -> R
     first_row = judgments.table.rows.drop_duplicates("item")["item"].tolist()
     place = {item: number for number, item in enumerate(first_row)}
     scopes: dict[Scope, ScopeLooks] = {}
-    begun: dict[Scope, int] = {}
     for arm in judgments.arms:
         scope: Scope = (arm.condition.dataset, arm.condition.reorder)
         others = [
@@ -158,22 +157,23 @@ def growing(judgments: Judgments, planned_units: int, stop: Stop = "known") -> R
                 f"“{shorten(scope[0])}” holds {len(units):,} independent answers; "
                 f"{planned_units:,} were planned. Looks must be planned before the data come in."
             )
-        rank = {unit: number for number, unit in enumerate(units)}
+        closed = units if len(units) == planned_units else units[:-1]
+        rank = {unit: number for number, unit in enumerate(closed)}
         units_at = planned_looks(planned_units).units
         batch = {
-            item: batch_of_rank(rank[int(judgments.unit_of_item[item])], units_at) for item in items
+            item: batch_of_rank(rank[unit], units_at)
+            for item in items
+            if (unit := int(judgments.unit_of_item[item])) in rank
         }
-        scopes[scope], begun[scope] = ScopeLooks(units=units_at, batch=batch), len(units)
+        scopes[scope] = ScopeLooks(units=units_at, batch=batch)
     planned = []
     for arm in judgments.arms:
         scope = (arm.condition.dataset, arm.condition.reorder)
         looks = scopes[scope]
-        batches = [looks.batch[item] for item in arm.item_code.tolist()]
+        batches = np.array([looks.batch.get(item, -1) for item in arm.item_code.tolist()])
         call = np.unique(arm.call, return_index=True)[1]
-        made = np.bincount(np.array(batches)[arm.item[call]], minlength=len(looks.units))
-        for number, units in enumerate(looks.units):
-            if begun[scope] <= units and begun[scope] < planned_units:
-                made[number] += 1  # the file may still add a call, so it is not in
+        of_call = batches[arm.item[call]]
+        made = np.bincount(of_call[of_call >= 0], minlength=len(looks.units))
         planned.append(tuple(made.tolist()))
     return RunLooks(stop=stop, scopes=scopes, planned=tuple(planned))
 

@@ -203,11 +203,20 @@ def _holds_its_units(part: _StoredScope) -> bool:
     if max(part.batches, default=0) >= len(part.units):
         return False
     items = [part.batches.count(number) for number in range(len(part.units))]
-    full = [held >= new for held, new in zip(items, _new_units(part.units), strict=True)]
-    begun = len(part.units)
-    while begun and not items[begun - 1]:
+    return _fills(items, part.units)
+
+
+def _fills(numbers: Sequence[int], units: Sequence[int]) -> bool:
+    """Return whether each batch has a number for each of its new units.
+
+    The last one that has any may have fewer, and those after it none: a file that grows holds only
+    the first units. ``core/batches.py`` counts no such batch as complete.
+    """
+    begun = len(numbers)
+    while begun and not numbers[begun - 1]:
         begun -= 1
-    return all(full[: max(begun - 1, 0)])
+    enough = map(operator.ge, numbers, _new_units(units))
+    return all(list(enough)[: max(begun - 1, 0)])
 
 
 def _new_units(units: Sequence[int]) -> list[int]:
@@ -233,7 +242,7 @@ def _check_planned(looks: RunLooks, conditions: Sequence[Asked], planned: Sequen
         known = of_batch.setdefault((condition.judge, scope), [0] * len(by_batch))
         of_batch[condition.judge, scope] = list(map(operator.add, known, by_batch))
     for (judge, scope), together in of_batch.items():
-        if not all(map(operator.ge, together, _new_units(looks.scopes[scope].units))):
+        if not _fills(together, looks.scopes[scope].units):
             raise LabError(
                 f"The looks at “{shorten(scope[0])}” have fewer calls of “{shorten(judge)}” in a "
                 "batch than new units. Export the run again."

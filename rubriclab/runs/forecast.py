@@ -370,11 +370,11 @@ def _search_choices(
     plan: Plan, part: PlanPart, units: PartUnits, spread: float | None, level: float
 ) -> _Search:
     limits = plan.study.reading.smallest
-    shares = [units_needed(limits.share, 1 - 1 / shape.positions) for shape in _shapes(part)]
+    shares = [units_needed(limits.share, 1 - 1 / shape.positions, level) for shape in _shapes(part)]
     per_group = len(part.subjects) / units.number
     return _Search(
         find=partial(_smallest_share, part, per_group=per_group, spread=spread, level=level),
-        needed=max(*shares, units_needed(limits.single, 1.0)),
+        needed=max(*shares, units_needed(limits.single, 1.0, level)),
         answers=len(part.subjects),
         noun="comparison",
         effect="a position that wins {size} percentage points more than its share",
@@ -397,7 +397,8 @@ def _search_scores(
         return min(changes, default=None)
 
     needed = [
-        _groups_for_no(shape, line, limits, per_group, spread) for shape, line in lines.items()
+        _groups_for_no(shape, line, limits, per_group, spread, level)
+        for shape, line in lines.items()
     ]
     return _Search(
         find=find,
@@ -438,10 +439,11 @@ def _power_sentence(
     if units.noun != search.noun:
         given += f" {'to' if search.noun == 'answer' else 'about'} "
         given += count(units.number, units.noun)
-    return (
-        f"With {given}, this run can detect {search.effect.format(size=f'{smallest:.2g}')}. "
-        f"Ruling out a bias takes at least {count(search.needed, units.noun)}."
-    )
+    can = f"With {given}, this run can detect {search.effect.format(size=f'{smallest:.2g}')}."
+    least = count(search.needed, units.noun)
+    if search.needed > units.number:
+        return f"{can} It is too small to rule out a bias, which takes at least {least}."
+    return f"{can} Ruling out a bias takes at least {least}."
 
 
 def _units_for(search: _Search, effect: float) -> int:
@@ -634,9 +636,16 @@ def _detected(spread: float, groups: int, level: float) -> float:
 
 
 def _groups_for_no(
-    shape: Shape, lines: np.ndarray, smallest: Smallest, per_group: float, spread: float | None
+    shape: Shape,
+    lines: np.ndarray,
+    smallest: Smallest,
+    per_group: float,
+    spread: float | None,
+    level: float,
 ) -> int:
     """Return how many units “No” takes for all three questions, at the study's smallest effects.
+
+    ``level``: what p values are compared with when all calls are in.
 
     Positions of criteria move means, as question 2 asks, so they have no shares of their own. The
     exact bound of ``core/verdict.py`` is the least that “No” takes with any data. With few scores
@@ -650,11 +659,11 @@ def _groups_for_no(
     if not shape.targets and several:
         reach *= float(np.max(np.abs(lines).sum(axis=1) / squares))
     pass_rate = len(shape.scores) == 2 and not shape.targets
-    needed = [units_needed(limit / step, reach), units_needed(smallest.single, 1.0)]
+    needed = [units_needed(limit / step, reach, level), units_needed(smallest.single, 1.0, level)]
     if not shape.targets and not pass_rate:
-        needed.append(units_needed(smallest.share, 1 - 1 / shape.positions))
+        needed.append(units_needed(smallest.share, 1 - 1 / shape.positions, level))
     if len(shape.scores) < FEW_SCORES and several:
         if spread is None:
             spread = _spread_of_mean(shape, lines, per_group)
-        needed.append(math.ceil((student.ppf(1 - ALPHA / 2, math.inf) * spread / limit) ** 2))
+        needed.append(math.ceil((student.ppf(1 - level / 2, math.inf) * spread / limit) ** 2))
     return max(needed)

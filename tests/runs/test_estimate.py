@@ -107,7 +107,9 @@ def test_no_of_a_pass_rate_takes_hundreds_of_answers() -> None:
     passes = Criterion("Right", (Option(0, "wrong"), Option(1, "right")))
     made = estimate(small_plan(60, criteria=(passes,), strategies=["fixed", "descending"]))
     assert made.groups_for_no == 381
-    assert made.sentence.endswith("Ruling out a bias takes at least 381 answers.")
+    assert made.sentence.endswith(
+        "It is too small to rule out a bias, which takes at least 381 answers."
+    )
     reach = student.ppf(0.975, 59) + student.ppf(0.8, 59)
     assert made.smallest == pytest.approx(reach * math.sqrt((0.43**2 + 0.25**2) / 60))
     # A pilot's spread takes the place of what is assumed: (1.96 x .3 / .05)^2 = 138.3.
