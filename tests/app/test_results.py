@@ -99,9 +99,14 @@ def test_a_run_that_is_not_finished_has_no_verdict_and_a_simulated_judge_its_lab
 def test_the_recorded_stories_open_in_the_tab_of_judges(lab: Lab) -> None:
     (run,) = (info.id for info in state.examples().runs() if info.name.startswith("HANNA"))
     app = healthy(lab("results", run=run, tab="Judges"))
-    said = texts(app)
-    for judge in ("smollm2-135m-q8, Q8_0", "smollm2-135m, Q4_1", "gemma-3-270m, Q4_K_M"):
-        assert judge in said
+    shown = app.dataframe[0].value
+    assert shown["Judge"].tolist() == [
+        "smollm2-135m-q8, Q8_0",
+        "smollm2-135m, Q4_1",
+        "smollm2-135m-q8, temperature 1",
+        "gemma-3-270m, Q4_K_M",
+    ]
+    assert shown["r with people"].notna().all()
 
 
 def test_nothing_parsed_shows_the_way_to_the_replies(lab: Lab) -> None:
