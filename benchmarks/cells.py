@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special, stats
 
-from benchmarks import foreign
+from benchmarks import foreign, stopping
 from rubriclab.core import permutation as gate
 from rubriclab.core.cells import Answers, Cells, cells, from_arms
 from rubriclab.core.differences import differences, paired
@@ -31,7 +31,15 @@ from rubriclab.core.judgments import Judgments
 from rubriclab.core.operations import Limit, check, derived
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.core.variant_effects import by_holm, form_gate
-from rubriclab.core.verdict import Verdicts, _mean, _positions, _single, decide, verdicts
+from rubriclab.core.verdict import (
+    Verdicts,
+    _mean,
+    _positions,
+    _single,
+    _Sizing,
+    decide,
+    verdicts,
+)
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart, Smallest
 from rubriclab.stats.resample import sum_by
@@ -60,17 +68,15 @@ def sizes(answers: Answers) -> dict[str, Any]:
     """
     table = cells(answers)
     usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
-    span = float(np.ptp(answers.points))
-    positions = _positions(table, usable, span)
+    sizing = _Sizing(table, usable, float(np.ptp(answers.points)))
+    positions = _positions(sizing)
     made: dict[str, Any] = {"positions": np.array(positions.leans)}
     if table.by_criterion:
         made["size"] = positions.value
     if not answers.choices:
-        made["mean"] = {
-            name: contrast.value for name, contrast in _mean(table, span).contrasts.items()
-        }
+        made["mean"] = {name: contrast.value for name, contrast in _mean(sizing).contrasts.items()}
     if not table.one_order_an_item:
-        made["single"] = max(0.0, _single(table, 1.0).value)
+        made["single"] = max(0.0, _single(sizing, 1.0).value)
     return made
 
 
@@ -567,7 +573,21 @@ def large_rows(maker: Callable[..., JudgmentTable], units: int) -> dict[str, flo
     return {key: (value + second[key]) / 2 for key, value in first.items() if key in second}
 
 
+def looked(about: About) -> Cell:
+    """A cell of runs that may stop early, of the part that its name ends with."""
+    kind = about.part.removeprefix("looks: ")
+    if kind == "two settings":
+        planted = "" if about.kind == "nothing" else about.kind
+        how: dict[str, Any] = {"units": about.units, "kind": planted, "size": about.size}
+        return Cell(partial(stopping.two_settings, how=about.how.split(", ")[0], **how))
+    own = about._replace(part=kind)
+    maker = MAKERS[kind](own)
+    study = partial(stopping.stopped_study, maker=maker, units=about.units, false=about.false)
+    return Cell(study, lambda: sizes(maker(np.random.default_rng(10**6), LARGE)))
+
+
 PARTS: dict[str, Callable[[About], Cell]] = {
+    **dict.fromkeys([f"looks: {part}" for part in (*MAKERS, "two settings")], looked),
     **dict.fromkeys(MAKERS, asked),
     "forms of a prompt": forms_cell,
     "mixed arms": mixed_cell,

@@ -5,6 +5,7 @@ What misses comes first. No number in them is typed.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -44,7 +45,9 @@ NEVER = """- Judges that remember earlier calls, servers that cache replies, peo
   judge's scores.
 - Verdicts of more than 450 units, more than nine options, lists of other lengths than four, more
   than five forms of a prompt.
-- Verdicts while a run still grows: the lab gives them once, when all planned calls are in.
+- Verdicts while a batch of a run still grows: the lab gives them when it is complete.
+- Runs that may stop early with more than 300 units, with several variants, with units of very
+  unequal size, or with replies lost by the order.
 - Derived limits of other axes than options; drift between runs of lists, answers in one call and
   decision judges."""
 
@@ -269,6 +272,64 @@ def coverage(lines: list[Line]) -> str:
     )
 
 
+def stopping(lines: list[Line]) -> str:
+    """A row for each judge and number of units of runs that may stop early."""
+    rows = []
+    for line in lines:
+        sums, rate = line.counted.sums, line.counted.rate
+        over = [key for key in sums if re.fullmatch("(false|found) anything told", key)]
+        if line.new or not line.part.startswith("looks: ") or not over:
+            continue
+
+        def of(key: str, line: Line = line) -> str:
+            return share(line.counted.rate(key)) if key in line.counted.sums else "–"
+
+        error = "error of position 1 at the stop"
+        answered = "answered position at the stop", "answered position once at the end"
+        held = "at the stop", "at all looks", "once at the end"
+        rows.append(
+            (
+                line._replace(part=line.part.removeprefix("looks: ")).about,
+                str(line.units),
+                f"{line.counted.studies:,}",
+                of(f"{over[0]}, once at the end"),
+                share(rate(over[0])),
+                of("asked until known"),
+                of("asked until decided"),
+                " / ".join(map(of, answered)),
+                f"{rate(error):+.3f}" if error in sums else "–",
+                " / ".join(of(f"holds position 1, {when}") for when in held),
+                of("withdrawn words"),
+            )
+        )
+    head = (
+        "Judge, planted, asked",
+        "Units",
+        "Studies",
+        "Told once at the end",
+        "Told at any look",
+        "Asked until known",
+        "Until decided",
+        "Position answered: at the stop / once",
+        "Error of position 1",
+        "Position 1 held: at the stop / at all looks / once",
+        "Words taken back",
+    )
+    return table(head, rows)
+
+
+def told_at_looks(lines: list[Line]) -> str:
+    """Of all runs that may stop early with nothing planted, together."""
+    sums: dict[str, list[float]] = defaultdict(lambda: [0, 0])
+    keys = "false anything told", "false anything told, once at the end"
+    for line in lines:
+        for key in keys if line.part.startswith("looks: ") and not line.new else ():
+            if key in line.counted.sums:
+                sums[key] = [a + b for a, b in zip(sums[key], line.counted.sums[key], strict=True)]
+    parts = (f"{key[6:]} {share(told / n)} ({n:,.0f})" for key, (told, n) in sums.items())
+    return f"All cells in which nothing is planted together: {', '.join(parts)}."
+
+
 def earlier(lines: list[Line]) -> str:
     """Which cells stand as they were counted under earlier rules of the verdicts."""
     old: dict[str, set[str]] = defaultdict(set)
@@ -319,6 +380,11 @@ def document(results: Results) -> str:
         "True words where nothing is planted": by_units(lines, true_words, 4),
         "Intervals": "At 95%; promise: .92 or more. Where a row holds in less, by a standard "
         "error, it stands in the table.\n\n" + coverage(lines),
+        "Runs that may stop early": "Looked at when 1/16, 1/8, 1/4, 1/2 and all units are in "
+        "(`core/looks.py`). Promise: an unbiased judge is accused at any look in at most .05. "
+        "Told: anything is said. Asked: mean share of the planned calls; a run that never stops "
+        "asks 1. "
+        f"{told_at_looks(lines)}\n\n" + stopping(lines),
         "Never simulated": f"{NEVER}\n- Intervals of {', '.join(unseen)}.",
     }
     return (

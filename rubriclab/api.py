@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 import rubriclab.measures  # noqa: F401  every topic registers itself
-from rubriclab.core.judgments import Judgments
+from rubriclab.core.judgments import Arm, Judgments
 from rubriclab.core.operations import check, contrast, limit_of, same_rules, worst
 from rubriclab.core.topic import Findings, Row
-from rubriclab.model.judgment import JudgmentTable
+from rubriclab.measures.judges import counterpart, rows_apart
+from rubriclab.model.judgment import JudgmentTable, order_text
 from rubriclab.model.study import PaperPart, ReadingPart, validated
-from rubriclab.model.text import LabError
+from rubriclab.model.text import LabError, shorten
 
 if TYPE_CHECKING:
     from rubriclab.exports.paper_table import PaperTable
@@ -149,6 +150,32 @@ class Run:
         """
         with self._in_store() as (store, id):
             return store.judgments(id, **filters)
+
+    def differing(self, judge: str, other: str) -> pd.DataFrame:
+        """Return the judgments on which two judges differ: the same item in the same order.
+
+        One row each, in the order of the first judge's calls. Columns: condition and call of the
+        first judge, other_call, item_id, criterion, ordering, repeat, answer and other_answer:
+        scores, or for pairs and lists the winner's position (0: a tie).
+
+        Raises LabError for a judge that the run lacks, and if the two were never asked the same.
+        """
+        known = list(dict.fromkeys(about.judge for about in self.table.conditions))
+        for name in (judge, other):
+            if name not in known:
+                raise LabError(
+                    f"“{self.table.name}” has no judge “{shorten(name)}”. It has "
+                    f"{shorten(', '.join(known), 300)}."
+                )
+        arms = [arm for arm in self.findings.judgments.arms if arm.condition.judge == judge]
+        pairs = [(arm, counterpart(arm, other)) for arm in arms]
+        frames = [_apart(arm, theirs) for arm, theirs in pairs if theirs is not None]
+        if judge == other or not frames:
+            raise LabError(
+                f"“{shorten(judge)}” and “{shorten(other)}” were never asked the same. Name two "
+                "judges that share a data set and an ordering strategy."
+            )
+        return pd.concat(frames, ignore_index=True)
 
     @contextlib.contextmanager
     def _in_store(self) -> Iterator[tuple[Store, str]]:
@@ -530,6 +557,7 @@ def run(
     secrets: Mapping[str, str] | None = None,
     check: bool = True,
     tries: int | None = None,
+    ask_all: bool = False,
     progress: Callable[[Snapshot], None] | None = None,
 ) -> Run:
     """Run a study, or continue it, and return the run when it has ended or paused.
@@ -544,6 +572,7 @@ def run(
     The store remembers this.
     check: ask each judge eight calls first, and pause with the reason if their replies cannot be
     parsed (``Run.reading_checks``). tries: ask only so many calls of each judge, and pause.
+    ask_all: ask every planned call of a study that stops early.
     ray: the address of a Ray cluster whose nodes ask the calls.
     progress: is called twice a second.
     """
@@ -570,6 +599,7 @@ def run(
             agree=trust,
             check="stop" if check else "off",
             tries=tries,
+            ask_all=ask_all,
         ).start()
         waited(running, progress)
         return kept_run(opened, running.id)
@@ -603,3 +633,27 @@ def waited(running: Any, progress: Callable[[Any], None] | None) -> None:
         raise
     if progress is not None:
         progress(running.snapshot())
+
+
+def _apart(arm: Arm, other: Arm) -> pd.DataFrame:
+    """Return the judgments on which two judges differ; ``Run.differing`` names the columns."""
+    mine, theirs = rows_apart(arm, other)
+    items = arm.run.items.iloc[arm.item_code[arm.item[mine]]]
+    orderings = [arm.run.orderings[code] for code in arm.order_code[arm.order[mine]]]
+    answers = [
+        each.position[rows] + 1 if arm.condition.chooses else each.value[rows]
+        for each, rows in ((arm, mine), (other, theirs))
+    ]
+    return pd.DataFrame(
+        {
+            "condition": arm.code,
+            "call": arm.call[mine],
+            "other_call": other.call[theirs],
+            "item_id": items["item_id"].to_numpy(),
+            "criterion": items["criterion"].to_numpy(),
+            "ordering": [order_text(ordering.shown) for ordering in orderings],
+            "repeat": arm.repeat[mine],
+            "answer": answers[0],
+            "other_answer": answers[1],
+        }
+    )

@@ -75,6 +75,8 @@ def show_answer(answer: Answer, kind: str = "bias") -> None:
     heading = st.title if is_title else st.header
     heading(labelled(answer.headline, answer.simulated and is_title), anchor=False)
     st.markdown(emphasised(answer.line, answer.strong))
+    if answer.looked:
+        st.markdown(f":gray[:material/flag: {safe(answer.looked)}]")
     if answer.questions:
         with st.container(key=f"questions-{kind}"):
             for number, asked in enumerate(answer.questions):

@@ -16,6 +16,7 @@ import streamlit as st
 from rubriclab.app.frame import conversation, safe, verbatim
 from rubriclab.core.judgments import Arm
 from rubriclab.figures.cards import Card, pair_of
+from rubriclab.measures.judges import counterpart, rows_apart
 from rubriclab.model.judgment import Ordering
 from rubriclab.model.text import count, digest, printable, shorten
 from rubriclab.study.from_text import messages_of
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from rubriclab.api import Run
     from rubriclab.study.plan import Plan
 
-FILTERS = ("score", "position", "criterion", "status", "find", "call")
+FILTERS = ("score", "position", "criterion", "status", "find", "call", "differ")
 """What a click on a cell sets in the tab Judgments; also the names in the address."""
 PARTS = {
     "judge": "judge",
@@ -33,15 +34,23 @@ PARTS = {
     "score": "score",
     "position": "position",
     "criterion": "target",
+    "differ": "differ",
 }
 """What a click on a cell says of its calls: the name in the address, and that in ``Row.of``."""
 ANY = "any"
 UNPARSED = "No score could be parsed from this reply"
 STATUSES = ("ok", "failed", "unparsed", "refused", "truncated", "error")
-COLUMNS = {"item_id": "Answer", "ordering": "Order"}
+COLUMNS = {
+    "item_id": "Answer",
+    "ordering": "Order",
+    "answer": "This judge",
+    "other_answer": "The other",
+}
 VIEWS = ("Reply", "Prompt as sent", "Probabilities", "Same answer, other orders")
 LIMIT = 200
 """Judgments in the list. More make the table slow; filters reach the others."""
+LONG_REPLY = 400
+"""Characters of a reply that get a box that scrolls where two are shown side by side."""
 NAME_WIDTH = 150
 """Width of the column of names, in pixels. A long name would push all others out of sight."""
 
@@ -53,14 +62,26 @@ def tab(run: Run, arm: Arm) -> None:
     """
     left, right = st.columns([1, 1.2], gap="large")
     with left:
-        chosen = _list(_filtered(run, arm), arm)
+        frame, other = _filtered(run, arm)
+        chosen = _list(frame, arm)
     if chosen is not None:
         with right:
+            if other is not None:
+                _both(run, arm, other, frame, chosen)
             _call(run, arm, chosen)
 
 
-def _filtered(run: Run, arm: Arm) -> pd.DataFrame:
-    """Draw the filters, all kept in the address; return the judgments that match them."""
+def _filtered(run: Run, arm: Arm) -> tuple[pd.DataFrame, Arm | None]:
+    """Draw the filters, all kept in the address; return the judgments that match them.
+
+    Of two judges that differ, the other one's arm comes too, and its calls and answers are columns.
+    """
+    judges = dict.fromkeys(each.condition.judge for each in arm.run.arms)
+    others = {
+        judge: theirs
+        for judge in judges
+        if judge != arm.condition.judge and (theirs := counterpart(arm, judge)) is not None
+    }
     criteria = _criteria(arm)
     scores = [f"{score:g}" for score in arm.condition.scores]
     positions = [str(position) for position in range(1, arm.positions + 1)]
@@ -71,10 +92,14 @@ def _filtered(run: Run, arm: Arm) -> pd.DataFrame:
         position = _filter("position", positions)
         status = _filter("status", list(STATUSES))
         criterion = _filter("criterion", criteria, 160) if criteria else None
+        differ = _filter("differ", list(others), 160, "Differs from") if others else None
         text = st.text_input(
             "Find in texts", key="find", bind="query-params", placeholder="word", width=110
         )
-    return run.judgments(
+    other = None if differ is None else others[differ]
+    apart = None if other is None else _apart(arm, other)
+    frame = run.judgments(
+        calls=None if apart is None else apart["call"].tolist(),
         condition=arm.code,
         score=None if score is None else float(score),
         position=None if position is None else int(position),
@@ -83,6 +108,42 @@ def _filtered(run: Run, arm: Arm) -> pd.DataFrame:
         text=text or None,
         limit=LIMIT,
     )
+    return (frame if apart is None else frame.merge(apart, on=["call", "item"])), other
+
+
+def _apart(arm: Arm, other: Arm) -> pd.DataFrame:
+    """Return the judgments on which two judges differ: call, item, other_call, and the answers."""
+    mine, theirs = rows_apart(arm, other)
+    return pd.DataFrame(
+        {
+            "call": arm.call[mine],
+            "item": arm.item_code[arm.item[mine]],
+            "other_call": other.call[theirs],
+            "answer": [_answer(arm, row) for row in mine],
+            "other_answer": [_answer(other, row) for row in theirs],
+        }
+    )
+
+
+def _answer(arm: Arm, row: int) -> str:
+    """Return what a judge answered: a score, or the position that won."""
+    if not arm.condition.chooses:
+        return f"{arm.value[row]:g}"
+    return "a tie" if arm.position[row] < 0 else f"position {arm.position[row] + 1}"
+
+
+def _both(run: Run, arm: Arm, other: Arm, frame: pd.DataFrame, call: int) -> None:
+    """Draw what two judges answered to the same question, side by side, with their replies."""
+    assert run.store is not None
+    assert run.id is not None
+    row = frame[frame["call"] == call].iloc[0]
+    answers = ((arm, call, row["answer"]), (other, int(row["other_call"]), row["other_answer"]))
+    for column, (each, number_of, answer) in zip(st.columns(2), answers, strict=True):
+        with column, st.container(border=True):
+            st.markdown(f"{safe(each.condition.judge, 60)}: **{safe(answer)}**")
+            reply = run.store.call(run.id, number_of).get("reply")
+            if reply:
+                verbatim(reply, height=140 if len(reply) > LONG_REPLY else None)
 
 
 def _criteria(arm: Arm) -> list[str]:
@@ -93,12 +154,13 @@ def _criteria(arm: Arm) -> list[str]:
     return [str(name) for name in named] if len(named) > 1 else []
 
 
-def _filter(key: str, options: list[str], width: int = 84) -> str | None:
+def _filter(key: str, options: list[str], width: int = 84, label: str = "") -> str | None:
     """Ask for one of a few values, kept in the address; None means any."""
     options = [ANY, *options]
     if st.session_state.get(key, ANY) not in options:
         st.session_state.pop(key)
-    chosen = st.selectbox(key.capitalize(), options, key=key, bind="query-params", width=width)
+    label = label or key.capitalize()
+    chosen = st.selectbox(label, options, key=key, bind="query-params", width=width)
     return None if chosen == ANY else chosen
 
 
@@ -158,7 +220,12 @@ def _columns(frame: pd.DataFrame, arm: Arm) -> pd.DataFrame:
         columns.insert(1, "criterion")
     if set(frame["status"]) != {"ok"}:
         columns.append("status")
+    if "other_answer" in frame:
+        columns = [name for name in columns if name not in ("score", "position")]
+        columns[1:1] = ["answer", "other_answer"]
     shown = frame[columns].rename(columns=lambda name: COLUMNS.get(name, name.capitalize()))
+    if "Position" not in shown:
+        return shown
     # Position 0 is a tie where the judge chooses, and nothing was chosen otherwise.
     tied = arm.condition.chooses & (frame["status"] == "ok")
     shown["Position"] = shown["Position"].where((shown["Position"] > 0) | tied)

@@ -215,8 +215,21 @@ def place_in_run(union: Joined, sides: Sequence[Side], place: Mapping[str, str])
         if names == (about.judge, about.dataset):
             run = sides[origin.side].run
             own = state.findings(run).conditions[origin.code]
-            return {**place, "run": run, "judge": own.judge, "dataset": own.dataset}
+            found = {**place, "run": run, "judge": own.judge, "dataset": own.dataset}
+            if "differ" in place:
+                found.pop("differ")
+                # Calls of two runs cannot be listed side by side: those of the first are opened.
+                found |= _differing(union, sides, run, place["differ"])
+            return found
     raise LabError(f"Nothing that is compared is called “{shorten(str(dict(place)))}”.")
+
+
+def _differing(union: Joined, sides: Sequence[Side], run: str, judge: str) -> dict[str, str]:
+    """Return the filter of a joined judge that is of this run too; empty if it is not."""
+    for about, origin in zip(union.findings.conditions, union.origins, strict=True):
+        if about.judge == judge and sides[origin.side].run == run:
+            return {"differ": state.findings(run).conditions[origin.code].judge}
+    return {}
 
 
 def _together(union: Joined, sides: list[Side]) -> None:

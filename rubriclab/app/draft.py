@@ -19,7 +19,7 @@ from rubriclab.data.published import sources
 from rubriclab.data.sample import sample_rubric
 from rubriclab.data.tables import Table
 from rubriclab.model.data import DataSet, Rubric
-from rubriclab.model.study import DataPart, RubricPart, Study, validated
+from rubriclab.model.study import DataPart, DesignPart, RubricPart, Study, validated
 from rubriclab.model.text import LabError, look_alike, shorten
 from rubriclab.runs.loading import Folder, dataset_of, rubric_of_part, wordings_of
 from rubriclab.study.options import FACTORS
@@ -138,7 +138,10 @@ class Draft:
 
     study: Study = field(
         default_factory=lambda: Study.model_construct(
-            name="", data=(), rubric=written(sample_rubric())
+            name="",
+            data=(),
+            rubric=written(sample_rubric()),
+            design=DesignPart(stop="known"),
         )
     )
     uploads: Uploads = field(default_factory=Uploads)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from rubriclab.app.frame import safe
 from rubriclab.app.judges_view import Several, View, open_line, show
-from rubriclab.core.topic import Findings
+from rubriclab.core.topic import MEASURES, Findings
 from rubriclab.figures.judge_pictures import balancing_helps, strength_by_dataset
 from rubriclab.words.answer import TITLES
 from rubriclab.words.several import (
@@ -120,6 +120,8 @@ def _table(several: Several, reorder: str, subjects: list[Subject]) -> None:
     note = "Click a heading to sort, and the box before a line to open that judge."
     if any("†" in str(name) for name in table["Judge"]):
         note += f" †: more than {MOST_UNPARSED:.0%} of its replies could not be parsed."
+    if "Error" in table:
+        note += f" {MEASURES['error_rate'].sign}"
     st.caption(note)
 
 

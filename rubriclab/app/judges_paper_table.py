@@ -12,13 +12,16 @@ from rubriclab.app.chart_view import palette
 from rubriclab.app.forms import download
 from rubriclab.app.frame import faults, safe
 from rubriclab.app.judges_view import Several, View
-from rubriclab.core.topic import Findings
+from rubriclab.core.topic import Findings, Row
 from rubriclab.data.safe_files import csv_text
 from rubriclab.exports.paper_table import GREY, PaperTable, paper_table
 from rubriclab.figures.marks import Palette, ink, shade
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import file_name, printable, shorten
 from rubriclab.words.paper_grid import (
+    IN_BRACKETS,
+    IN_FILES,
+    PAPER,
     SUMMARIES,
     Cell,
     Key,
@@ -27,14 +30,14 @@ from rubriclab.words.paper_grid import (
     short_title,
     yardsticks_of,
 )
-from rubriclab.words.phrases import inside, p_value, readable
+from rubriclab.words.phrases import ci, inside, p_value, readable
 from rubriclab.words.several import simulated_note
 from rubriclab.words.yardstick import whom
 
 SCORED = ("chi2", "position_share:1", "cramers_v", "v_without_noise")
 QUALITY = ("pearson", "spearman", "within_item_sd")
 CRITERIA = ("friedman", "delta_pos")
-CHOSEN = ("pc", "pf", "rs", "rs_sd", "error_rate", "kendall_tau")
+CHOSEN = ("pc", "pc_sd", "pf", "rs", "rs_sd", "error_rate", "kendall_tau")
 AT_FIRST = {
     "chi2",
     "position_share",
@@ -42,6 +45,7 @@ AT_FIRST = {
     "pearson",
     *CRITERIA,
     "pc",
+    "pc_sd",
     "pf",
     "rs",
     "error_rate",
@@ -71,7 +75,7 @@ def has(several: Several) -> bool:
 
 def draw(several: Several) -> None:
     """Draw the choice of measures and columns, the table, its legend, and its files."""
-    st.markdown("**Judges by data sets** · small and grey: the number printed in the paper")
+    st.markdown("**Judges by data sets**")
     with faults():
         table = choose(several.findings, several.papers, f"{several.key}-paper")
         if table is None:
@@ -212,10 +216,13 @@ def show(
     order = _sorted(table, names.index(by) if by in names else None)
     drawn = _Drawn(table, order, palette(), _strength(findings), intervals, link)
     st.html(drawn.html())
-    said = [*table.marks, *filter(None, [table.emphasis]), SHADING]
+    # On the page an interval is below its number, not in brackets, or not shown.
+    marks = [text for text in table.marks if text not in (IN_BRACKETS, *[IN_FILES] * intervals)]
+    said = [*marks, *filter(None, [table.emphasis]), SHADING]
     st.caption(safe(" ".join(said) + simulated_note(findings), MOST_LEGEND))
     if table.of_papers:
-        st.caption(safe(" ".join(table.of_papers), MOST_LEGEND))
+        small = [f"Small and grey, {PAPER}: the number printed in the paper."]
+        st.caption(safe(" ".join([*small, *table.of_papers]), MOST_LEGEND))
 
 
 def _address(parts: Mapping[str, str]) -> str:
@@ -315,7 +322,11 @@ class _Drawn:
         )
 
     def _line(self, block: Sequence[int], columns: Sequence[int]) -> str:
-        """Return a line with the paper's numbers below ours."""
+        """Return a line: our numbers, below them the paper's, and below these our intervals.
+
+        Each of the three is named at the left. A cell without one of them keeps its place free, so
+        that every number is beside its name.
+        """
         key, cells = self.table.lines[block[0]]
         paper = self.table.lines[block[1]] if len(block) > 1 else None
         kind = self.table.kinds[block[0]]
@@ -323,40 +334,52 @@ class _Drawn:
         if self.link is not None and not kind:
             address = escape(self.link({"judge": key[0], "tab": "Bias"}))
             name = f'<a href="{address}" title="Open this judge">{name}</a>'
+        about = [self.table.about[k] for k in columns]
+        texts = [self._interval(cells[k]) for k in columns]
         if paper is not None:
             name += f"<small>{_plain(paper[0][0])}</small>"
+        if any(texts):
+            name += f"<small>{ci()}</small>"
         heads = [f'<th scope="row">{name}</th>', *(f"<td>{_plain(text)}</td>" for text in key[1:])]
-        about = [self.table.about[k] for k in columns]
-        shown = [
-            self._cell(key, cells[k], paper[1][k] if paper else None, about[at].over, first)
-            for at, k in enumerate(columns)
-            for first in (_first(about, at),)
-        ]
+        shown = []
+        for at, k in enumerate(columns):
+            below = []
+            if paper is not None:
+                printed = paper[1][k]
+                below.append(printed.brief if printed is not None else "")
+            if any(texts):
+                below.append(texts[at])
+            while below and not below[-1]:
+                below.pop()
+            shown.append(self._cell(key, cells[k], below, about[at].over, _first(about, at)))
         of_kind = "grey" if kind in GREY else kind
         return f'<tr class="{of_kind}">{"".join(heads)}{"".join(shown)}</tr>'
 
+    def _interval(self, cell: Cell | None) -> str:
+        """Return what a cell shows as its interval, with p; empty where it shows none."""
+        if not self.intervals or cell is None or cell.row is None:
+            return ""
+        said = _inside(cell.row)
+        return said.removeprefix(f"{ci()} ") if " to " in said else ""
+
     def _cell(
-        self, key: Key, cell: Cell | None, paper: Cell | None, dataset: str, first: str
+        self, key: Key, cell: Cell | None, below: Sequence[str], dataset: str, first: str
     ) -> str:
-        """Return a cell: our number, its interval, and the paper's number below."""
+        """Return a cell: our number, and the lines ``below`` it. An empty one keeps its place."""
         text, style, title = "", "", ""
         if cell is not None:
             text = _plain(cell.brief)
             text = f"<b>{text}</b>" if cell.bold else text
-            said = ""
             if cell.row is not None:
-                said = "; ".join(filter(None, (inside(cell.row), p_value(cell.row.p))))
-                title = f' title="{_plain(said, 200)}"'
+                title = f' title="{_plain(_inside(cell.row), 200)}"'
                 style = self._style(cell)
             if self.link is not None and cell.row is not None:
                 named = {"judge": key[0], "tab": "Judgments"}
                 if dataset:
                     named["dataset"] = dataset
                 text = f'<a href="{escape(self.link(named))}">{text}</a>'
-            if self.intervals and " to " in said:
-                text += f"<small>{_plain(said.removeprefix('95% CI '))}</small>"
-        if paper is not None:
-            text += f"<small>{_plain(paper.brief)}</small>"
+        for line in below:
+            text += f"<small>{_plain(line) or '&nbsp;'}</small>"
         return f"<td{first}{title}{style}>{text}</td>"
 
     def _style(self, cell: Cell) -> str:
@@ -384,6 +407,11 @@ class _Drawn:
         if measure == "pc":
             return 2 * (1 - cell.value)
         return cell.value / STRONG_POINTS if measure == "delta_pos" else 0.0
+
+
+def _inside(row: Row) -> str:
+    """Return the interval of a row and its p, as far as it has them."""
+    return "; ".join(filter(None, (inside(row), p_value(row.p))))
 
 
 def _first(about: Sequence[object], at: int) -> str:

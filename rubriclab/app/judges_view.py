@@ -20,21 +20,29 @@ from rubriclab.model.study import PaperPart
 IN_RESULTS = "results"
 
 
+def never_repeated() -> str:
+    """Return no run: what was joined of several runs cannot be asked again as one."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Several:
     """What several judges, or one judge on several data sets, were asked, and what came out.
 
     findings: of one run, or of conditions that Compare joined. dataset: the data set that the
     header chose. key: the beginning of the keys of widgets, so that two pages do not share them.
-    papers: what papers printed of the run's design. questions: returns the text that an item's
-    answers respond to, by item; empty where the run does not know it. open: opens a place, given as
-    parts of an address (judge, data set, tab, filters); it is called by callbacks.
+    papers: what papers printed of the run's design. repeated: returns the ID of the run if more can
+    be asked of the same answers, else an empty text; it may read the whole study. questions:
+    returns the text that an item's answers respond to, by item; empty where the run does not know
+    it. open: opens a place, given as parts of an address (judge, data set, tab, filters); callbacks
+    call it.
     """
 
     findings: Findings
     dataset: str
     key: str = IN_RESULTS
     papers: tuple[PaperPart, ...] = ()
+    repeated: Callable[[], str] = never_repeated
     questions: Callable[[], Mapping[str, str]] = dict
     open: Callable[[Mapping[str, str]], None] = open_here
 

@@ -1,6 +1,7 @@
 """Explain position bias in four pictures, and define and check every number."""
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from rubriclab.app.answer_tabs import show_definition
 from rubriclab.app.call_browser import show_cards
 from rubriclab.app.chart_view import chart
 from rubriclab.app.frame import safe, tabs
-from rubriclab.core.topic import DEFINITIONS, MEASURES, Row
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.looks import rehearsed
+from rubriclab.core.topic import DEFINITIONS, MEASURES, Findings, Row
 from rubriclab.figures.cards import example_of
+from rubriclab.figures.marks import Picture, Series
 from rubriclab.figures.pictures import forest_of, main_picture, mark
 from rubriclab.figures.tab_pictures import calls_curve
 from rubriclab.words.answer import judged
@@ -33,6 +37,7 @@ def page() -> None:
     tabs(
         {
             "Four pictures": _pictures,
+            "Stopping early": _stopping,
             "Definitions": _definitions,
             "Assumptions": _assumptions,
             "Method check": _checks,
@@ -76,6 +81,62 @@ def _pictures() -> None:
         f"{safe(findings.judgments.table.name)}: {safe(subject.judge)}, a small model, on the "
         "lab's own sample."
     )
+
+
+@st.cache_data(show_spinner=False)
+def _looked_at(run_id: str) -> list[tuple[int, Row, bool]]:
+    """Return what each look at the recorded example would have shown of position 1.
+
+    Each is (answers that are in, the row of the share, whether the run would stop).
+    """
+    whole = state.findings(run_id)
+    plan = rehearsed(whole.judgments)
+    table = replace(whole.judgments.table, looks=plan)
+    judge = whole.conditions[0].judge
+    batch = plan.scopes[whole.conditions[0].dataset, whole.conditions[0].reorder].batch
+    batch_of_row = table.rows["item"].map(batch)
+    looks = []
+    for last in range(int(batch_of_row.max()) + 1):
+        rows = table.rows[batch_of_row <= last].reset_index(drop=True)
+        part = Findings(Judgments(replace(table, rows=rows, probabilities=None)), whole.reading)
+        look = next(look for look in part.last_looks if look.judge == judge)
+        row = part.select("position_share", condition=0, position=1)[0]
+        looks.append((look.units, row, look.stops))
+    return looks
+
+
+def _stopping() -> None:
+    """Explain how a run may stop early, with the recorded example as it would have been asked."""
+    words = WORDS["stopping"]
+    run_id = state.recorded()
+    subject = subject_of(state.findings(run_id))
+    looks = _looked_at(run_id)
+    answers = looks[-1][0]
+    first = next((units for units, _, stops in looks if stops), answers)
+    fields = {
+        "judge": subject.judge,
+        "first": f"{first:,}",
+        "all": f"{answers:,}",
+        "saved": number(1 - first / answers, ".0%"),
+    }
+    left, right = st.columns([1.1, 1], gap="large")
+    with left:
+        st.header(words["title"], anchor=False)
+        st.markdown("\n".join(f"- {safe(line)}" for line in words["lines"]))
+    with right, st.container(key="learn-stopping"):
+        st.header(safe(words["picture"].format(**fields)), anchor=False)
+        even = 1 / state.findings(run_id).conditions[0].positions  # its orders are balanced
+        bars = tuple(mark(row, f"{units:,}", expected=even) for units, row, _ in looks)
+        said = ", ".join(f"{point.text} after {point.label} answers" for point in bars)
+        picture = Picture(
+            "bars",
+            (Series("", bars),),
+            f"Bar chart of the share of position 1 at each look: {said}.",
+            axes=("Answers that are in", ""),
+            reference=f"no bias: {number(even, '.0%')}",
+        )
+        chart(picture, key="learn-stopping-chart")
+        st.caption(safe(words["caption"].format(**fields)))
 
 
 def _points(row: Row) -> str:

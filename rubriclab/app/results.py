@@ -26,7 +26,7 @@ from rubriclab.app import (
 )
 from rubriclab.app.chart_view import chart
 from rubriclab.app.forms import ways_in
-from rubriclab.app.frame import fold, go, safe, tabs, verbatim
+from rubriclab.app.frame import faults, fold, go, safe, tabs, verbatim
 from rubriclab.app.judges_view import Several
 from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
@@ -101,14 +101,19 @@ def page() -> None:
     _all_judges(several, subject)
     key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
     answer_tabs.answer_with_picture(
-        answer, "bias", _main(chosen), key, partial(call_browser.open_calls, key)
+        answer,
+        "bias",
+        _main(chosen),
+        key,
+        partial(call_browser.open_calls, key),
+        below=partial(_ask_rest, chosen),
     )
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
     if judges_tab.is_shown(several):
         parts["Judges"] = lambda: judges_tab.draw(several)
     if subject.calls and has_people(findings, subject.condition):
         parts["With people"] = lambda: _people(chosen)
-    if subject.calls and not subject.variant and has_help(findings, subject):
+    if subject.calls and has_help(findings, subject):
         parts["What helps"] = lambda: answer_tabs.what_helps(
             findings, subject, partial(_to_card, chosen)
         )
@@ -126,17 +131,46 @@ def _all_judges(several: Several, subject: Subject) -> None:
         st.markdown(f"**{safe(said)}.** The answer below is about {safe(subject.judge, 60)} alone.")
 
 
+def _ask_rest(chosen: Chosen) -> None:
+    """Draw the button that asks the calls which a run did not need for its answer."""
+    info = chosen.info
+    calls = sum(look.needless for look in chosen.findings.last_looks if look.early)
+    own = state.store_of(info.id) is state.store()
+    if not calls or not own or info.id in {run.id for run in state.active()}:
+        return
+    pressed = st.button(
+        f"Ask the rest ({count(calls, 'call')})",
+        icon=":material/playlist_add:",
+        key="ask-rest",
+        help="Sizes get more exact. What was said stays said.",
+    )
+    if pressed:
+        with faults():
+            state.manager().resume(info.id, ask_all=True, check="hold")
+            go("runs", run=info.id)
+
+
 def several_of(chosen: Chosen) -> Several:
     """Return every judge and data set of the run, for the views that compare them."""
     dataset = chosen.findings.conditions[chosen.condition].dataset
-    run = state.kept(chosen.info.id)
+    kept = state.kept(chosen.info.id)
+
+    def repeated() -> str:
+        # The user's own prompt lists what it lists: it cannot be asked with another list.
+        return chosen.info.id if kept.plan is not None and kept.plan.study.prompt is None else ""
 
     def questions() -> dict[str, str]:
-        return (
-            {} if run.plan is None else {item.item_id: item.instruction for item in run.plan.items}
-        )
+        if kept.plan is None:
+            return {}
+        return {item.item_id: item.instruction for item in kept.plan.items}
 
-    return Several(chosen.findings, dataset, papers=tuple(run.papers), questions=questions)
+    return Several(
+        chosen.findings,
+        dataset,
+        papers=tuple(kept.papers),
+        repeated=repeated,
+        questions=questions,
+    )
 
 
 def nothing(title: str = "Results") -> None:
@@ -192,7 +226,7 @@ def _menu(info: RunInfo, answer: Answer) -> None:
         return
     with menu:
         st.caption("The answer, to copy")
-        lines = [answer.early, answer.headline, answer.line]
+        lines = [answer.early, answer.headline, answer.line, answer.looked]
         for asked in answer.questions:
             lines.append(f"{asked.title} {asked.badge}. {asked.sentence}")
         lines.append(answer.note)
@@ -471,10 +505,12 @@ def _people(chosen: Chosen) -> None:
 
 def _to_card(chosen: Chosen) -> None:
     """Draw the way to a judge card. A card scores single answers, so choices have none."""
-    if chosen.subject.reorder not in ("options", "criteria") or not chosen.subject.finished:
+    subject = chosen.subject
+    scores = subject.reorder in ("options", "criteria") and not subject.variant
+    if not scores or not subject.finished:
         return
     if st.button("Export judge card", icon=":material/ios_share:", type="primary"):
-        go("export", run=chosen.info.id, judge=chosen.subject.judge, **{"for": "Judge card"})
+        go("export", run=chosen.info.id, judge=subject.judge, **{"for": "Judge card"})
 
 
 def _pictures(chosen: Chosen) -> Iterator[Shown]:

@@ -20,7 +20,9 @@ from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.orders import STRATEGIES
 from rubriclab.model.text import count, duration, file_name, look_alike
 from rubriclab.runs.read_again import read_again
+from rubriclab.words.looks import progress_sentence
 from rubriclab.words.phrases import number
+from rubriclab.words.subject import AXES
 
 if TYPE_CHECKING:
     from rubriclab.runs.reading_check import ReadingCheck
@@ -82,7 +84,8 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
         st.header(labelled(info.name, info.simulated, 80), anchor=False, width="stretch")
         if buttons:
             _pause_and_cancel(run, key)
-    st.progress(min(1.0, now.done / now.planned) if now.planned else 0.0, text=_stage(now))
+    until = sum(progress.calls for progress in now.looks) or now.planned
+    st.progress(min(1.0, now.done / until) if until else 0.0, text=_stage(now))
     if buttons:
         words, drawing = st.columns([1, 1], gap="large")
     else:
@@ -96,6 +99,8 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
         st.caption(f"{safe(', '.join(info.judges), 120)}{rate} · {now.failed:,} failed{price}")
         if now.reason:
             st.markdown(f":orange[{safe(now.reason, 300)}]")
+        for sentence in _look_sentences(now):
+            st.markdown(safe(sentence, 300))
         for check in now.checks:
             if check.warnings:
                 remarks = " ".join(check.remarks())
@@ -123,9 +128,29 @@ def _pause_and_cancel(run: Run, key: str) -> None:
         run.cancel()
 
 
+def _look_sentences(now: RunSnapshot) -> list[str]:
+    """Say when each judge of a run that may stop early was looked at, and when it will be next."""
+    several = len(now.looks) > 1
+    sentences = []
+    for progress in now.looks:
+        sentence = progress_sentence(
+            units=progress.units,
+            next_units=progress.next_units,
+            all_units=progress.all_units,
+            needless=progress.needless,
+            noun=progress.noun,
+        )
+        if sentence:
+            dataset, axis = progress.scope
+            about = f"{progress.judge}, {dataset}, {AXES[axis].lower()}: " if several else ""
+            sentences.append(f"{about}{sentence}")
+    return sentences
+
+
 def _stage(now: RunSnapshot) -> str:
     """Say how far a run is, and what it does now or how long it will take."""
-    stage = f"{now.done:,} of {count(now.planned, 'call')}"
+    at_most = "at most " if len(now.looks) and now.active else ""
+    stage = f"{now.done:,} of {at_most}{count(now.planned, 'call')}"
     if now.stage:
         return f"{stage} · {safe(now.stage, 120)}"
     if now.seconds_left is not None:
@@ -288,6 +313,8 @@ def _number_and_state(info: RunInfo, held: bool) -> None:
     if reason.endswith("by you"):  # “paused by you” also says that it is paused
         stopped, reason = reason, ""
     facts = f"{info.done:,} of {count(info.planned, 'call')} · {info.created:%-d %b %Y}"
+    if info.state == "finished" and info.done < info.planned:
+        stopped = "answer clear, stopped early"
     if stopped:
         facts += f" · {stopped}"
     lines = [f"**{headline}**", f":small[:gray[{facts}]]"]

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state
-from rubriclab.app.draft import Before, Draft, draft, study_toml
+from rubriclab.app.draft import Before, Draft, changed, draft, study_toml
 from rubriclab.app.forms import ask, download, forget, open_row, open_step, step, upload
 from rubriclab.app.frame import announce, conversation, faults, fold, go, safe
 from rubriclab.app.runs import ORDERED
 from rubriclab.data.sample import presets
 from rubriclab.model.consent import where_asked
+from rubriclab.model.looks import Stop
 from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_study, study_from_toml
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
 from rubriclab.runs.loading import study_of_import
 from rubriclab.runs.manager import plan_of_run
 from rubriclab.runs.reading_check import spends
 from rubriclab.runs.write_references import items_csv
+from rubriclab.study.plan_looks import can_stop_early
 from rubriclab.words.phrases import order_title
 from rubriclab.words.subject import AXES
 
@@ -30,6 +32,11 @@ if TYPE_CHECKING:
     from rubriclab.store.read import Reader
     from rubriclab.study.plan import Plan
 
+STOP_WORDS: dict[Stop, str] = {
+    "known": "The order is shown to matter",
+    "decided": "All three questions have an answer",
+}
+"""When a run stops early, as the page says it."""
 STEPS = {
     1: ("Data", setup_data),
     2: ("Rubric", setup_rubric),
@@ -39,12 +46,16 @@ STEPS = {
 
 
 def page() -> None:
-    """Draw the page. ``?again=RUN`` fills the steps from that run."""
+    """Draw the page.
+
+    ``?again=RUN`` fills the steps from that run; ``&also=criteria`` reorders the criteria too.
+    """
     st.title("Set up a run", anchor=False)
     st.markdown("Five steps. Every step has a default. Change what you need.")
     if run_id := st.query_params.pop("again", ""):
+        also = st.query_params.pop("also", "")
         with faults():
-            load_run(run_id)
+            load_run(run_id, also)
     if "setup shelved" in st.session_state:
         st.button("Back to my set-up", icon=":material/undo:", type="tertiary", on_click=_back)
     held = draft()
@@ -114,6 +125,7 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     if planned is not None:
         plan, estimate = planned
         _numbers(plan, estimate)
+        _stop_early(held, plan)
         asked = len(plan)
         if held.before is not None:
             taken, known = _answered(held, held.before, plan)
@@ -122,6 +134,8 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
                 blocked = "Nothing to run yet. Change the data, rubric, judge, or orders first."
             _say_wordings(held, plan)
         label = f"Launch {count(asked, 'call')}"
+        if estimate.at_least is not None:
+            label = f"Launch at most {count(asked, 'call')}"
     ask(st.text_input, "Name of the run", key="launch-name", start="", max_chars=200)
     pressed = st.button(
         label,
@@ -200,7 +214,14 @@ def _numbers(plan: Plan, estimate: Estimate) -> None:
         price = ("free", "on this machine")
     else:
         price = ("–", "no prices given")
-    figures = ((f"{estimate.calls:,}", "calls"), (duration(estimate.seconds), "about"), price)
+    calls, seconds = f"{estimate.calls:,}", duration(estimate.seconds)
+    if estimate.at_least is not None:
+        least = estimate.at_least
+        calls = f"{least.calls:,} to {calls}"
+        seconds = f"{duration(least.seconds)} to {seconds}"
+        if estimate.price is not None and least.price is not None:
+            price = (f"{least.price:,.2f} to {price[0]}", price[1])
+    figures = ((calls, "calls"), (seconds, "about"), price)
     parts = "".join(
         f"<div><strong>{value}</strong><span>{label}</span></div>" for value, label in figures
     )
@@ -212,6 +233,38 @@ def _numbers(plan: Plan, estimate: Estimate) -> None:
     st.markdown(safe(estimate.sentence))
     for note in plan.notes:
         st.caption(safe(note, 400))
+
+
+def _stop_early(held: Draft, plan: Plan) -> None:
+    """Ask whether the run stops as soon as its answer is clear, and when that is.
+
+    With few answers there is only one look, at the end, so there is nothing to ask.
+    """
+    design = held.study.design
+    if not any(can_stop_early(part, plan.items) for part in plan.parts):
+        return
+    stops = ask(
+        st.toggle,
+        "Stop as soon as the answer is clear",
+        key="launch-stop",
+        start=design.stop is not None,
+    )
+    stop: Stop | None = None
+    if stops:
+        st.caption(
+            "Usually saves most calls with a biased judge. Sizes are then known less exactly."
+        )
+        stop = ask(
+            st.radio,
+            "Clear means",
+            list(STOP_WORDS),
+            key="launch-stop-rule",
+            start=design.stop or "known",
+            format_func=STOP_WORDS.__getitem__,
+        )
+    if stop != design.stop:
+        held.change(design=changed(design, stop=stop))
+        st.rerun()  # the numbers above are those of the other choice
 
 
 def _prompt(plan: Plan | None) -> None:
@@ -276,11 +329,13 @@ def load(study: Study) -> None:
     st.rerun()
 
 
-def load_run(run_id: str) -> None:
+def load_run(run_id: str, also: str = "") -> None:
     """Fill the steps from a run of the store. Its data come with it, so no file is needed.
 
+    ``also``: a further axis to reorder for the same answers.
+
     From an import come its prompts, to be asked in other orders. Raises LabError if it has none, or
-    if they cannot be reordered.
+    if they cannot be reordered, or if there is no such axis.
     """
     store = state.store_of(run_id)
     info = store.run(run_id)
@@ -295,10 +350,13 @@ def load_run(run_id: str) -> None:
         held = Draft(study, before=Before(store, info.id, plan.study))
         for part, (dataset, _) in zip(study.data, plan.sources, strict=True):
             held.uploads.keep(part, dataset)
+    if also:
+        axes = dict.fromkeys([*held.study.design.axes, also])
+        held.change(design=changed(held.study.design, reorder=list(axes)))
     if draft().study.data:
         st.session_state["setup shelved"] = draft()
     _begin(held)
-    open_step(2)
+    open_step(4 if also else 2)
 
 
 def _begin(held: Draft) -> None:
@@ -309,7 +367,7 @@ def _begin(held: Draft) -> None:
     st.session_state["setup draft"] = held
     if any(judge.about.runs_code for judge in held.study.judges):
         held.problems[3] = "Look at the file that the judge runs in step 3 first."
-    forget("rubric-", "orders-", "launch-name", "launch-known")
+    forget("rubric-", "orders-", "launch-name", "launch-known", "launch-stop")
     for name in ("data", "judge"):
         open_row(name, None)
 

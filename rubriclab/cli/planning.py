@@ -140,6 +140,13 @@ def _document(planned: Plan, forecast: Estimate, read: dict[str, str] | None) ->
             }
         )
     document: dict[str, Any] = asdict(forecast)
+    least = document.pop("at_least")
+    if least is None:
+        del document["looks"]
+    else:
+        document["calls_at_least"] = least["calls"]
+        document["seconds_at_least"] = least["seconds"]
+        document["price_at_least"] = least["price"]
     document["name"] = planned.study.name
     document["conditions"] = conditions
     document["columns"] = [dataset.taken for dataset, _ in planned.sources if dataset.taken]

@@ -12,6 +12,8 @@ from rubriclab.cli.common import Across, ByStrategy, Json, Outcome, RunName, Sto
 from rubriclab.model.text import LabError, count, printable, shorten
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from rubriclab.api import Contrast, Run
     from rubriclab.store.read import RunInfo
     from rubriclab.store.store import Store
@@ -131,6 +133,10 @@ def judgments(
         Literal["ok", "unparsed", "refused", "truncated", "error"] | None,
         Parameter(help="Only calls that ended like this."),
     ] = None,
+    differ: Annotated[
+        tuple[str, str] | None,
+        Parameter(help="Only where these two judges differ, with the answers of both."),
+    ] = None,
     limit: Annotated[
         int,
         Parameter(
@@ -145,6 +151,15 @@ def judgments(
     """List single judgments with the order shown and the reply."""
     from rubriclab.exports.table import as_json
 
+    if differ is not None:
+        if (position, score, status) != (None, None, None):
+            raise LabError(
+                "--differ lists the answers of two judges. Use it without --position, --score and "
+                "--status."
+            )
+        with common.run_of(run, store) as chosen:
+            apart = chosen.differing(*differ)
+        return _differing(apart, differ, condition, item, limit, json=json)
     with common.run_of(run, store) as chosen:
         frame = chosen.judgments(
             condition=condition,
@@ -160,6 +175,41 @@ def judgments(
     if not rows:
         return Outcome("No judgments match. Remove a filter, or try another value.")
     return Outcome("\n".join(_judgment_line(row) for row in rows))
+
+
+def _differing(
+    apart: pd.DataFrame,
+    judges: tuple[str, str],
+    condition: int | None,
+    item: str | None,
+    limit: int,
+    *,
+    json: bool,
+) -> Outcome:
+    """List the judgments on which two judges differ, with both answers in a line."""
+    from rubriclab.exports.table import as_json
+
+    if condition is not None:
+        apart = apart[apart["condition"] == condition]
+    if item is not None:
+        apart = apart[apart["item_id"] == item]
+    rows = [
+        {key: as_json(value) for key, value in row.items()}
+        for row in apart.head(limit).to_dict("records")
+    ]
+    if json:
+        return Outcome({"judges": list(judges), "differing": len(apart), "judgments": rows})
+    first, second = (shorten(name, ID_CHARACTERS) for name in judges)
+    lines = [f"{first} and {second} differ on {count(len(apart), 'judgment')}."]
+    for row in rows:
+        about = shorten(row["item_id"], ID_CHARACTERS)
+        if row["criterion"] is not None:
+            about += f" · {shorten(row['criterion'], ID_CHARACTERS)}"
+        lines.append(
+            f"{about} · listed {row['ordering']} · {first}: {row['answer']:g} · "
+            f"{second}: {row['other_answer']:g}"
+        )
+    return Outcome("\n".join(lines))
 
 
 def _judgment_line(row: dict[Any, Any]) -> str:

@@ -79,6 +79,13 @@ def run(
     retry_failed: Annotated[
         bool, Parameter(help="Ask again every call that has no score.")
     ] = False,
+    ask_all: Annotated[
+        bool,
+        Parameter(
+            name="--all",
+            help="Ask every planned call of a study that stops as soon as its answer is clear.",
+        ),
+    ] = False,
     judge: JudgeNames = None,
     key_env: KeyName = None,
     drop: Annotated[
@@ -138,7 +145,9 @@ def run(
             "answered, then read them."
         )
     if batch_out is not None:
-        return _batch_out(study, batch_out, path, options, again=retry_failed, json=json)
+        return _batch_out(
+            study, batch_out, path, options, again=retry_failed, ask_all=ask_all, json=json
+        )
     if batch_in:
         return _batch_in(study, batch_in, path, options, again=retry_failed, json=json)
     return _asked(
@@ -148,6 +157,7 @@ def run(
         max_calls=max_calls,
         max_money=max_money,
         again=retry_failed,
+        ask_all=ask_all,
         ray=ray,
         check=not no_check,
         json=json,
@@ -174,6 +184,7 @@ def _asked(
     max_calls: int | None,
     max_money: float | None,
     again: bool,
+    ask_all: bool,
     ray: str | None,
     check: bool,
     json: bool,
@@ -195,6 +206,7 @@ def _asked(
             max_calls=max_calls,
             max_money=max_money,
             retry_failed=again,
+            ask_all=ask_all,
             ray=ray,
             trust=options.agreed,
             check=check,
@@ -220,15 +232,27 @@ def _asked(
 
 
 def _batch_out(
-    study: str, folder: Path, store: Path, options: StudyOptions, *, again: bool, json: bool
+    study: str,
+    folder: Path,
+    store: Path,
+    options: StudyOptions,
+    *,
+    again: bool,
+    ask_all: bool,
+    json: bool,
 ) -> Outcome:
-    """Write the calls that the study has not asked yet as batch files."""
+    """Write the calls that the study has not asked yet as batch files.
+
+    Of a study that stops early these are the calls before its next look.
+    """
     from rubriclab.runs.batch import write_batch
     from rubriclab.store.store import Store
 
     planned = options.plan(study)
     with Store.open(store) as kept:
-        written, calls, left_out = write_batch(kept, planned, folder, retry_failed=again)
+        written, calls, left_out = write_batch(
+            kept, planned, folder, retry_failed=again, ask_all=ask_all
+        )
     names = [str(path) for path in written]
     if json:
         return Outcome({"files": names, "calls": calls, "left_out": left_out})

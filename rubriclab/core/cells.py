@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -49,11 +49,36 @@ class Answers:
     request: Ints | None = None
     interchangeable: bool = False
     unsure: str = ""
+    item_code: Ints | None = None
+    """(items,): the item of the run that each one is, where they are of a run."""
 
     @property
     def parsed(self) -> Bools:
         """(calls,): a call of several criteria counts where all of them were scored."""
         return np.asarray((self.code >= 0).all(axis=1))
+
+
+def of_items(answers: Answers, wanted: Bools) -> Answers:
+    """Return the calls about the items that are ``wanted``, (items,)."""
+    place = np.cumsum(wanted) - 1
+    kept = wanted[answers.item]
+    return replace(
+        answers,
+        item=place[answers.item[kept]],
+        order=answers.order[kept],
+        code=answers.code[kept],
+        unit=answers.unit[wanted],
+        request=None if answers.request is None else answers.request[kept],
+        item_code=None if answers.item_code is None else answers.item_code[wanted],
+    )
+
+
+def in_own_orders(answers: Answers) -> Answers:
+    """Return the same calls without the orders that none of them shows."""
+    shown = np.unique(answers.order)
+    return replace(
+        answers, orders=answers.orders[shown], order=np.searchsorted(shown, answers.order)
+    )
 
 
 def from_arms(arms: Sequence[Arm]) -> Answers:
@@ -98,6 +123,7 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
         request=request,
         interchangeable=about.reorder == "responses",
         unsure=constraint_reason(chosen),
+        item_code=items,
     )
 
 
@@ -279,20 +305,13 @@ class Cells:
         return self.n * by_item / self._held_against[:, None, None]
 
     @cached_property
-    def contrasts(self) -> dict[str, Floats]:
-        """Contrasts of the mean score, each (cells,), centred within the item.
-
-        ``line``: ascending against descending; ``turn``: upwards against downwards from wherever a
-        list begins. One that no item has is left out, and so is one of two that are the same in
-        these orders (the shorter). Choices have none.
-        """
+    def directions(self) -> dict[str, Floats]:
+        """``contrasts`` with those that no item has, and with two that are the same."""
         if not self.weights.any():
             return {}
-        centred = (
-            {"turn": turn(self.shown)}
-            if self.criteria
-            else {"line": line(self.shown), "turn": turn(self.shown)}
-        )
+        centred = {"turn": turn(self.shown)}
+        if not self.criteria:
+            centred = {"line": line(self.shown)} | centred
         for name, values in centred.items():
             middle = (
                 values.mean()
@@ -300,6 +319,19 @@ class Cells:
                 else (self.by_item(values) / self.orders)[self.item]
             )
             centred[name] = values - middle
+        return centred
+
+    @cached_property
+    def contrasts(self) -> dict[str, Floats]:
+        """Contrasts of the mean score, each (cells,), centred within the item.
+
+        ``line``: ascending against descending; ``turn``: upwards against downwards from wherever a
+        list begins. One that no item has is left out, and so is one of two that are the same in
+        these orders (the shorter). Choices have none.
+        """
+        if not self.directions:
+            return {}
+        centred = self.directions
         size = {name: float(np.square(values).sum()) for name, values in centred.items()}
         if min(size.values()) > FLAT and len(size) == 2:
             overlap = float((centred["line"] * centred["turn"]).sum()) ** 2

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from rubriclab.core.estimate import Reach, missing
 from rubriclab.core.judgments import Arm, Judgments
 from rubriclab.core.operations import contrast
-from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import Interval, Word, word_of
+from rubriclab.model.looks import RunLooks
 
 MEASURES_OF = {
     "positions": ("position_share", "first_minus_last", "first_advantage"),
@@ -44,7 +45,16 @@ class Pair:
 
     @property
     def finished(self) -> bool:
-        return all(findings.judgments.finished for findings in self.findings)
+        sides = zip(self.findings, self.arms, strict=True)
+        return all(findings.judgments.has_verdict(arm.code) for findings, arm in sides)
+
+    @property
+    def alpha(self) -> float:
+        """1 less the level of intervals: where each side is at a look of its own, the wider one's.
+
+        Intervals of all looks hold together, so it does not matter why a side stopped.
+        """
+        return min(arm.alpha for arm in self.arms)
 
 
 class Part(NamedTuple):
@@ -95,7 +105,7 @@ def _restricted(findings: Findings, code: int, items: NDArray[Any]) -> tuple[Fin
 
     ``items``: (items,), whether each is kept. All findings where the setting judged no others.
     """
-    table = findings.judgments.table
+    table = findings.judgments.counted
     setting = findings.conditions[code].setting
     asked = table.rows["condition"].to_numpy()
     mine = np.array([other.setting == setting for other in findings.conditions])[asked]
@@ -107,11 +117,35 @@ def _restricted(findings: Findings, code: int, items: NDArray[Any]) -> tuple[Fin
         table,
         conditions=tuple(table.conditions[number] for number in numbers),
         planned=(),
+        looks=_looks(findings.judgments, numbers, table.rows[kept]),
         rows=table.rows[kept].assign(condition=condition).reset_index(drop=True),
         probabilities=None if table.probabilities is None else table.probabilities[kept],
     )
     restricted = Findings(Judgments(table, findings.reading.unit), findings.reading)
     return restricted, int(np.searchsorted(numbers, code))
+
+
+def _looks(judgments: Judgments, conditions: NDArray[Any], rows: pd.DataFrame) -> RunLooks | None:
+    """Return the looks at some conditions with some of their rows: batches that are in stay in.
+
+    conditions: their codes. rows: of the run, in complete batches.
+    """
+    looks = judgments.table.looks
+    if looks is None:
+        return None
+    planned = []
+    for code in conditions.tolist():
+        known = judgments.looked_of(code)
+        if known is None:
+            return None
+        calls = rows[rows["condition"] == code].drop_duplicates("call")
+        batch = known.looks.batch[calls["item"].to_numpy(dtype=np.int64)]
+        made = np.bincount(batch, minlength=len(known.looks.units))
+        # A batch that is not in has to stay so, also where this condition has no call in it.
+        later = np.maximum(looks.planned[code], 1)
+        in_full = np.arange(len(made)) < known.complete
+        planned.append(tuple(np.where(in_full, made, later).tolist()))
+    return replace(looks, planned=tuple(planned))
 
 
 def differences(pair: Pair, against: Any = None) -> list[Row]:
@@ -121,7 +155,8 @@ def differences(pair: Pair, against: Any = None) -> list[Row]:
     (Sidak), and the order is shown to matter to one of the two at all; for single scores, to the
     one that depends more. *equivalent*: every number's own 95% interval lies inside the smallest
     effect, and so does what units that were not met could carry (``core/verdict.py``). Shares are
-    compared with the smallest share, points with the smallest change of the mean.
+    compared with the smallest share, points with the smallest change of the mean. Where a side is
+    at a look at part of its run, the level is the higher one of both (``Pair.alpha``).
 
     ``against``: as for ``contrast``. In ``counts``: ``question``; the numbers ``a`` and ``b``;
     ``most``, the size that the difference may have; ``parts``, how many numbers a question has.
@@ -142,7 +177,7 @@ def differences(pair: Pair, against: Any = None) -> list[Row]:
     made = []
     for question, parts in asked.items():
         # Sidak over all numbers: of each question, and of the questions.
-        level = (1 - ALPHA) ** (1 / (len(asked) * len(parts)))
+        level = (1 - pair.alpha) ** (1 / (len(asked) * len(parts)))
         made.append(_difference(pair, question, parts, level))
     return made
 
@@ -180,14 +215,17 @@ class _Furthest:
     most: float
 
 
-def _furthest(parts: Sequence[Part], reach: float, level: float) -> _Furthest:
-    """Return the number that a question's row is about; ``level``: of the bands."""
+def _furthest(parts: Sequence[Part], reach: float, level: float, alpha: float) -> _Furthest:
+    """Return the number that a question's row is about.
+
+    ``level``: of the bands; ``alpha``: 1 less the level of single intervals.
+    """
     ruled = [
         replace(row.estimate, rule=Reach(reach, row.value + row.estimate.influence))
         for row, *_ in parts
     ]
     bands = [estimate.interval(level) for estimate in ruled]
-    inside = [estimate.interval() for estimate in ruled]
+    inside = [estimate.interval(1 - alpha) for estimate in ruled]
     beyond = [max(low, -high) for low, high in bands]
     away = any(end > 0 for end in beyond)
     sizes = beyond if away else [_size(ends) for ends in inside]
@@ -195,14 +233,14 @@ def _furthest(parts: Sequence[Part], reach: float, level: float) -> _Furthest:
     most = max(map(_size, inside))
     if math.isfinite(most):
         # As in core/verdict.py: at least half of what units that were not met could carry.
-        unmet = 1 - ALPHA ** (1 / max(parts[furthest].row.estimate.units, 1))
+        unmet = 1 - alpha ** (1 / max(parts[furthest].row.estimate.units, 1))
         most = max(most, reach * unmet / 2)
     return _Furthest(parts[furthest], inside[furthest], bands[furthest], away, most)
 
 
 def _difference(pair: Pair, question: str, parts: Sequence[Part], level: float) -> Row:
     """Return the row of a question, with its word or the reason why it has none."""
-    furthest = _furthest(parts, _reach(pair, question, parts), level)
+    furthest = _furthest(parts, _reach(pair, question, parts), level, pair.alpha)
     row, a, b = furthest.part
     limit = _limit(pair, question, points=row.about.unit == "points")
     most, why = furthest.most, _why_no_word(pair)
@@ -263,13 +301,13 @@ def _why_no_word(pair: Pair) -> str:
         return pair.why
     if not pair.finished:
         return "unfinished"
-    return "" if any(map(math.isfinite, _gates(pair))) else "no_orders"
+    return "no_orders" if _gates(pair) == [None, None] else ""
 
 
-def _gates(pair: Pair) -> list[float]:
-    """Return p of either gate: does the order matter to any item? NaN for a side in one order."""
+def _gates(pair: Pair) -> list[bool | None]:
+    """Return whether either gate is open: does the order matter to any item? None in one order."""
     sides = zip(pair.findings, pair.arms, strict=True)
-    return [findings.gate_p(arm.code) for findings, arm in sides]
+    return [findings.gate_open(arm.code) for findings, arm in sides]
 
 
 def _not_shown(pair: Pair, question: str, row: Row) -> str:
@@ -282,6 +320,5 @@ def _not_shown(pair: Pair, question: str, row: Row) -> str:
     gates = _gates(pair)
     if question == "single":
         more = gates[0] if row.value > 0 else gates[1]
-        return "" if more <= ALPHA else "gate_of_more"
-    known = [p for p in gates if math.isfinite(p)]
-    return "" if min(known) <= ALPHA else "neither_gate"
+        return "" if more else "gate_of_more"
+    return "" if any(gates) else "neither_gate"

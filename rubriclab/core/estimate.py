@@ -22,6 +22,8 @@ from rubriclab.stats.resample import Bools, Floats, Ints, degrees_of_freedom, ha
 Units = NDArray[Any]
 DRAWS = 20_000
 """Random draws for simultaneous levels: the level is then right to about .002."""
+FEWEST_BEYOND = 200
+"""Draws beyond a simultaneous level at least: fewer make it uncertain by more than a tenth."""
 FLAT = 1e-12
 """A size below this is rounding error."""
 FEW_MOVED = 6
@@ -146,18 +148,20 @@ class Wilson:
 
     The binomial variance over the variance between units, less what t costs on degrees of freedom
     for their kurtosis (Korn and Graubard 1998, Confidence Intervals for Proportions with Small
-    Expected Number of Positive Counts, section 2). Where no unit differs from another each counts
-    as one trial. ``balanced``: units vary less than so many coins, as an item's choices of a
-    position do in balanced orders, and are worth more than their trials: held in 0.94 to 0.96 for
-    15 to 100 items of seven kinds of judges. ``alone``: one trial a unit; the ends are Agresti and
-    Coull's, whose exact coverage is 0.93 at least from 15 units on, where Wilson's falls to 0.84
-    near 0 and 1 (Brown, Cai and DasGupta 2001, section 4.1). ``exact``: units - 1 degrees of
-    freedom, and worth twice their trials at most (positions given a score, of a judge that few
-    prompts move: all cells at once were held in 0.85 to 0.88 of 30 and 100 items, so in 0.96 to
-    0.99, 1.05 and 1.10 times as wide; of other judges 1.01). ``few``: do few units make all misses,
-    all hits? The lower, or upper, end is then at least the one with one more unit of nothing else
-    (after Agresti and Coull 1998). Without, a score that one item in ten always gets was held in
-    0.79 to 0.92 of studies of 15 and 30 items, with it in 0.95 to 0.98, 1.08 times as wide at 30.
+    Expected Number of Positive Counts, section 2). Where every unit is all hits or all misses, each
+    counts as one trial: its calls may be copies of one. Where every unit has the same share between
+    0 and 1, its calls are no copies, and each call counts. ``balanced``: units vary less than so
+    many coins, as an item's choices of a position do in balanced orders, and are worth more than
+    their trials: held in 0.94 to 0.96 for 15 to 100 items of seven kinds of judges. ``alone``: one
+    trial a unit; the ends are Agresti and Coull's, whose exact coverage is 0.93 at least from 15
+    units on, where Wilson's falls to 0.84 near 0 and 1 (Brown, Cai and DasGupta 2001, section 4.1).
+    ``exact``: units - 1 degrees of freedom, and worth twice their trials at most (positions given a
+    score, of a judge that few prompts move: all cells at once were held in 0.85 to 0.88 of 30 and
+    100 items, so in 0.96 to 0.99, 1.05 and 1.10 times as wide; of other judges 1.01). ``few``: do
+    few units make all misses, all hits? The lower, or upper, end is then at least the one with one
+    more unit of nothing else (after Agresti and Coull 1998). Without, a score that one item in ten
+    always gets was held in 0.79 to 0.92 of studies of 15 and 30 items, with it in 0.95 to 0.98,
+    1.08 times as wide at 30.
     """
 
     trials: float
@@ -174,7 +178,9 @@ class Wilson:
         worth = float(n)
         if self.alone:
             return agresti_coull(value * self.trials, self.trials, level=level)
-        if 0.0 < value < 1.0 and between > 1e-12:
+        if 0.0 < value < 1.0 and not between > 1e-12:
+            worth = max(self.trials, worth)
+        elif 0.0 < value < 1.0:
             tail = 0.5 + level / 2
             df = n - 1.0 if self.exact else degrees_of_freedom(e.influence)
             price = float(
@@ -530,10 +536,14 @@ def average(estimates: Sequence[Estimate], rule: Rule) -> Estimate:
     return Estimate(float(np.mean([e.value for e in estimates])), influence, every, rule, why)
 
 
-def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> float:
+def simultaneous(
+    estimates: Sequence[Estimate], known: Sequence[Bools] = (), level: float = 0.95
+) -> float:
     """Return the level at which single intervals hold all at once in 95%, to four digits.
 
     ``known``: (units,) per estimate, which of all units it is about; by their names if left out.
+    ``level``: in place of 95%. Where too few draws are beyond it, it is shared out evenly
+    (Bonferroni).
 
     The largest |t| of jointly normal numbers that are correlated as the units' influence says
     (Hothorn, Bretz and Westfall 2008, Simultaneous Inference in General Parametric Models), drawn
@@ -543,7 +553,9 @@ def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> 
     """
     usable = [k for k, e in enumerate(estimates) if e.units > 1 and e.error > 1e-12]
     if len(usable) < 2:
-        return 0.95
+        return level
+    if (1 - level) * DRAWS < FEWEST_BEYOND:
+        return 1 - (1 - level) / len(usable)
     units = {
         id(estimates[k].unit): estimates[k].unit for k in usable
     }  # rows of one arm share their names
@@ -564,5 +576,5 @@ def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> 
         square / size / size[:, None] + 1e-8 * np.eye(len(usable))
     )  # shares sum to 1
     normal = np.random.default_rng(0).standard_normal((DRAWS, len(usable)))
-    t = float(np.quantile(np.abs(normal @ root.T).max(axis=1), 0.95))
-    return max(0.95, round(float(2 * special.ndtr(t) - 1), 4))
+    t = float(np.quantile(np.abs(normal @ root.T).max(axis=1), level))
+    return max(level, round(float(2 * special.ndtr(t) - 1), 4))

@@ -10,12 +10,13 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rubriclab.core.batches import Looked, in_complete_batches, looked
 from rubriclab.model.judgment import (
     JUDGMENT_COLUMNS,
     Condition,
@@ -25,6 +26,7 @@ from rubriclab.model.judgment import (
     order_text,
     step_of,
 )
+from rubriclab.model.looks import ALPHA
 from rubriclab.model.text import LabError, storable
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
@@ -72,23 +74,48 @@ class Judgments:
 
     @property
     def finished(self) -> bool:
-        """Return whether all planned calls are in: only then may a verdict be given."""
-        return self.table.state == "finished"
+        """Return whether there is a verdict about every condition."""
+        return all(map(self.has_verdict, range(len(self.conditions))))
+
+    def has_verdict(self, condition: int) -> bool:
+        """Return whether there are calls enough for a verdict: all planned ones, or a batch.
+
+        A run that may stop early has its verdict from its first look on.
+        """
+        known = self.looked_of(condition)
+        return self.table.state == "finished" if known is None else known.complete > 0
+
+    @cached_property
+    def looked(self) -> tuple[Looked, ...]:
+        """The looks at each judge, data set and axis; none where the run is looked at once."""
+        return looked(self.table)
+
+    def looked_of(self, condition: int) -> Looked | None:
+        """Return the looks at a condition; None where the run is looked at once."""
+        for known in self.looked:
+            if condition in known.looks.conditions:
+                return known
+        return None
+
+    @cached_property
+    def counted(self) -> JudgmentTable:
+        """The run without the rows of unfinished batches, which count in no number."""
+        return in_complete_batches(self.table, self.looked)
 
     @property
     def unit_kind(self) -> str:
         """``prompt``, ``block`` or ``item``."""
-        return self._units[0]
+        return self._units.kind
 
     @property
     def unit_of_item(self) -> Ints:
         """(items,): the unit of each item of the run."""
-        return self._units[1]
+        return self._units.code
 
     @property
     def unit_names(self) -> Names:
         """(units,): 64-bit hashes, the same for the same text in another run."""
-        return self._units[2]
+        return self._units.names
 
     @cached_property
     def arms(self) -> "tuple[Arm, ...]":
@@ -96,7 +123,7 @@ class Judgments:
 
         Conditions without a judgment have an empty one.
         """
-        rows, probabilities = self.table.rows, self.table.probabilities
+        rows, probabilities = self.counted.rows, self.counted.probabilities
         condition = rows["condition"].to_numpy()
         columns = {name: rows[name].to_numpy() for name in JUDGMENT_COLUMNS[1:]}
         if not bool((condition[1:] >= condition[:-1]).all()):
@@ -141,7 +168,7 @@ class Judgments:
         if criteria and bool(self.items["block"].notna().all()):
             code = self._blocks[1]
             return np.unique(code, return_index=True)[1].astype(np.int64)[code]
-        rows = self.table.rows[self.table.rows["condition"].isin(joint)]
+        rows = self.counted.rows[self.counted.rows["condition"].isin(joint)]
         item, call = rows["item"].to_numpy(dtype=np.int64), rows["call"].to_numpy(dtype=np.int64)
         calls, rank = distinct(call, int(call.max(initial=-1)) + 1)
         first = np.full(len(calls), len(self.items), dtype=np.int64)
@@ -150,51 +177,77 @@ class Judgments:
         return text
 
     @cached_property
-    def _units(self) -> tuple[str, Ints, Names]:
-        for kind in ("prompt", "block") if self.unit == "auto" else (self.unit,):
-            if kind == "item" or not self._named(kind):
-                continue
-            names, code = self._blocks if kind == "block" else self._shared(kind)
-            if self.unit == "auto" and not bool((code[self.text_of_item] == code).all()):
-                # a batch of answers to several prompts: what is scored together is not independent
-                continue
-            if len(names) < len(self.items) or self.unit == kind:
-                return kind, code, names
-        names = self._hashes(self.items)
-        return "item", self.text_of_item, names
+    def _units(self) -> "ItemUnits":
+        return units_of(self.items, self.text_of_item, self.unit)
 
     @cached_property
     def _blocks(self) -> tuple[Names, Ints]:
-        return self._shared("block")
+        return _shared(self.items, "block")
 
     def _named(self, kind: str) -> bool:
-        return kind in self.items and bool(self.items[kind].notna().any())
+        return _is_named(self.items, kind)
 
-    def _shared(self, kind: str) -> tuple[Names, Ints]:
-        """Return names, and the code of each item, by a column's values within each data set.
 
-        Items without a value are on their own.
-        """
-        key = self.items["dataset"].astype(str) + "\0" + self.items[kind].astype(str)
-        alone = self.items[kind].isna().to_numpy()
-        code, texts = pd.factorize(key.to_numpy(dtype=object))
-        names = hash_names(texts)
-        if alone.any():
-            code = np.where(alone, len(texts) + np.arange(len(code)), code)
-            names = np.concatenate([names, self._hashes(self.items)])
-        present, code = distinct(code.astype(np.int64), len(names))
-        return names[present], code
+class ItemUnits(NamedTuple):
+    """What is independent among items.
 
-    def _hashes(self, items: pd.DataFrame) -> Names:
-        """(items,): a name of each item by itself.
+    kind: ``prompt``, ``block`` or ``item``. ``code`` (items,): the unit of each item. ``names``
+    (units,): 64-bit hashes, the same for the same text in another run.
+    """
 
-        From its text where that is known, else from its data set and id.
-        """
-        names = items["dataset"].astype(str) + "\0" + items["item_id"].astype(str)
-        if "unit_text" in items:
-            known = items["unit_text"].notna() & (items["unit_text"].astype(str) != "")
-            names = names.where(~known, items["unit_text"].astype(str))
-        return hash_names(names.to_numpy(dtype=object))
+    kind: str
+    code: Ints
+    names: Names
+
+
+def units_of(items: pd.DataFrame, text_of_item: Ints, unit: str = "auto") -> ItemUnits:
+    """Return the units of a run's items, by a choice that ``Judgments`` explains.
+
+    items: ITEM_COLUMNS and ``unit_text``. text_of_item: (items,) the first item of what one call
+    scores together.
+    """
+    for kind in ("prompt", "block") if unit == "auto" else (unit,):
+        if kind == "item" or not _is_named(items, kind):
+            continue
+        names, code = _shared(items, kind)
+        if unit == "auto" and not bool((code[text_of_item] == code).all()):
+            # a batch of answers to several prompts: what is scored together is not independent
+            continue
+        if len(names) < len(items) or unit == kind:
+            return ItemUnits(kind, code, names)
+    return ItemUnits("item", text_of_item, _hashes(items))
+
+
+def _is_named(items: pd.DataFrame, kind: str) -> bool:
+    return kind in items and bool(items[kind].notna().any())
+
+
+def _shared(items: pd.DataFrame, kind: str) -> tuple[Names, Ints]:
+    """Return names, and the code of each item, by a column's values within each data set.
+
+    Items without a value are on their own.
+    """
+    key = items["dataset"].astype(str) + "\0" + items[kind].astype(str)
+    alone = items[kind].isna().to_numpy()
+    code, texts = pd.factorize(key.to_numpy(dtype=object))
+    names = hash_names(texts)
+    if alone.any():
+        code = np.where(alone, len(texts) + np.arange(len(code)), code)
+        names = np.concatenate([names, _hashes(items)])
+    present, code = distinct(code.astype(np.int64), len(names))
+    return names[present], code
+
+
+def _hashes(items: pd.DataFrame) -> Names:
+    """(items,): a name of each item by itself.
+
+    From its text where that is known, else from its data set and id.
+    """
+    names = items["dataset"].astype(str) + "\0" + items["item_id"].astype(str)
+    if "unit_text" in items:
+        known = items["unit_text"].notna() & (items["unit_text"].astype(str) != "")
+        names = names.where(~known, items["unit_text"].astype(str))
+    return hash_names(names.to_numpy(dtype=object))
 
 
 def hash_names(texts: np.ndarray[Any, Any]) -> Names:
@@ -302,6 +355,17 @@ class Arm:
     @property
     def positions(self) -> int:
         return int(self.shown.shape[1])
+
+    @cached_property
+    def alpha(self) -> float:
+        """What p values about this arm are compared with: 0.05, or less at an early look."""
+        known = self.run.looked_of(self.code)
+        return ALPHA if known is None else known.alpha
+
+    @property
+    def level(self) -> float:
+        """The level of intervals about this arm: 0.95, or more at an early look."""
+        return 1 - self.alpha
 
     @property
     def scores(self) -> Floats:

@@ -19,7 +19,7 @@ MOST_NONCENTRALITY = 1e8
 class SquaredLength(NamedTuple):
     """A squared length with its interval and test.
 
-    ``value``: |mean|^2 less what noise adds to it; ``low``, ``high``: the ends of its 95% interval;
+    ``value``: |mean|^2 less what noise adds to it; ``low``, ``high``: the ends of its interval;
     ``p``: of "it is 0".
     """
 
@@ -52,15 +52,17 @@ def lean_test(top: Floats, bottom: Floats) -> float:
     return float(special.betainc(h * (units - 1) / 2, h / 2, 1 / (1 + f / (units - 1))))
 
 
-def squared_length_test(top: Floats, bottom: Floats, rank: int) -> SquaredLength:
+def squared_length_test(
+    top: Floats, bottom: Floats, rank: int, alpha: float = ALPHA
+) -> SquaredLength:
     """Return the squared length of a mean of many numbers a unit, with its ends and its test.
 
     The test is that of ``lean_test``, but h comes from unbiased traces (Bai and Saranadasa 1996):
     with many numbers a unit and few units h would be far too small. The ends are those of a
     noncentral chi-square on h, with tails as far out as those of t on h (N - 1). They are wider
     where the mean's own direction is noisier than the others. ``top`` (units, k), ``bottom``
-    (units,) as in ``lean_test``; ``rank``: the most directions that the k numbers have. Below 8
-    units all but the value are NaN.
+    (units,) as in ``lean_test``; ``rank``: the most directions that the k numbers have;
+    ``alpha``: 1 less the level of the interval. Below 8 units all but the value are NaN.
     """
     units = len(top)
     mean = top.sum(axis=0) / bottom.sum()
@@ -74,7 +76,7 @@ def squared_length_test(top: Floats, bottom: Floats, rank: int) -> SquaredLength
         return SquaredLength(seen, seen, seen, 1.0 if seen < FLAT else float(2.0 ** (1 - units)))
     h = _directions(units, trace, square, rank)
     x, df = units * seen * h / trace, h * (units - 1)
-    tail = float(special.ndtr(-special.stdtrit(df, 1 - ALPHA / 2)))
+    tail = float(special.ndtr(-special.stdtrit(df, 1 - alpha / 2)))
     length = np.sqrt(max(seen - trace / units, 0.0))
     along = float(np.square((rest * mean).sum(axis=1)).sum())
     in_its_direction = along / (units - 1) / max(seen, FLAT**2)

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 from rubriclab.core.drift import Drift, drift
 from rubriclab.core.judgments import grouped
-from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
 from rubriclab.model.judgment import RULES, Condition
 from rubriclab.model.text import LabError, shorten
@@ -23,7 +22,7 @@ in nine of ten new runs: one upper half, and 1.28 standard deviations of the dif
 
 
 def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Row]:
-    """Return a - b row by row, at 95%, without a verdict.
+    """Return a - b row by row, at 95% or at the higher level of both, without a verdict.
 
     Units that both have by name are paired, others are independent.
 
@@ -48,6 +47,7 @@ def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Ro
         if "n" in row.counts and "n" in partner.counts:
             counts["n"] = min(row.counts["n"], partner.counts["n"])
         difference = row.estimate - partner.estimate
+        alpha = min(row.alpha, partner.alpha)
         made.append(
             replace(
                 row,
@@ -55,7 +55,8 @@ def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Ro
                 of=of,
                 test=None,
                 counts=counts,
-                level=0.95,
+                level=1 - alpha,
+                alpha=alpha,
                 verdict="",
                 ends=None,
             )
@@ -164,7 +165,7 @@ def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[
         blocked = row.topic == "verdict" and row.estimate.why == "unparsed_by_order"
         why = row.estimate.why if blocked else row.why
         if math.isfinite(low) and not blocked:
-            wide = row.ends or row.estimate.interval(1 - ALPHA / len(held))
+            wide = row.ends or row.estimate.interval(1 - row.alpha / len(held))
             why = ""
             if limit.low <= low and high <= limit.high:
                 # A number within its limit shows nothing of a judge whose calls could not have left
@@ -173,9 +174,8 @@ def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[
                 why = findings.withheld(row) if about_order else ""
                 word = "unknown" if why else "passes"
             elif wide[0] > limit.high or wide[1] < limit.low:
-                shut = (
-                    row.about.question
-                    and not findings.gate_p(row.condition, row.of.get("variant")) <= ALPHA
+                shut = row.about.question and not findings.gate_open(
+                    row.condition, row.of.get("variant")
                 )
                 word, why = ("unknown", "gate_closed") if shut else ("fails", "")
         out.append(Checked(limit, word, row, why))
@@ -263,7 +263,7 @@ def _surely(about: Condition, row: Row) -> float:
     elif row.measure == "favours_positions":
         most = reach = 1.0 - 1.0 / about.positions
     units = float(row.counts["units"])
-    return most - reach * clopper_pearson(0.0, units, level=1 - ALPHA)[1]
+    return most - reach * clopper_pearson(0.0, units, level=1 - row.alpha)[1]
 
 
 def worst(words: Iterable[Word]) -> Word:

@@ -13,7 +13,7 @@ of what can be exchanged and returns sums that can be added up over batches.
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Protocol
@@ -28,12 +28,14 @@ from rubriclab.core.cells import (
     Cells,
     fingerprints,
     line,
+    of_items,
     sorted_items,
     turn,
 )
+from rubriclab.model.looks import ALPHA as USUAL_ALPHA
 from rubriclab.stats.resample import Floats, Ints, crossed, distinct, sum_by
 
-ALPHA = 0.05
+ALPHA = USUAL_ALPHA
 """The share of unbiased judges that may be accused of anything."""
 WEIGHTS = {"positions": 0.5, "mean": 0.25, "single": 0.25}
 """The share of ALPHA that each direction of the gate may use."""
@@ -79,8 +81,9 @@ class Gate:
     p: of the sharp null.
     parts: p of each direction, from the same deals.
     deals: how many there were. ``exact``: these are all deals there are.
-    least: the smallest p that these answers could have given in any arrangement. Above 0.05, no
-        data of this size could show an effect.
+    least: the smallest p that these answers could have given in any arrangement. Above ``spent``,
+        no data of this size could show an effect.
+    spent: what p is compared with: 0.05, or what a run may spend by one of several looks.
     """
 
     p: float = 1.0
@@ -88,6 +91,48 @@ class Gate:
     deals: int = 1
     exact: bool = True
     least: float = 1.0
+    spent: float = ALPHA
+
+    @property
+    def open(self) -> bool:
+        """Return whether the test rejects, so that something may be claimed at all."""
+        return self.p <= self.spent
+
+
+@dataclass(frozen=True)
+class Directions:
+    """What the gate over orders is made of: the columns that ``Cards`` sum, and their weights.
+
+    n: positions. by_criterion: leans are summed by criterion and position. one_order: each item was
+    asked in one order, drawn at random.
+    """
+
+    n: int
+    by_criterion: bool
+    one_order: bool
+
+    @property
+    def leans(self) -> int:
+        """How many leans there are; contrasts and the squared lean come after them."""
+        return self.n * self.n if self.by_criterion else self.n
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        return WEIGHTS_OF_CRITERIA if self.by_criterion else WEIGHTS
+
+    def parts(self, sums: Floats) -> dict[str, Floats]:
+        """Return the statistic of each direction, (deals,), of sums (deals, width)."""
+        leans, contrasts, squared = np.split(sums, [self.leans, sums.shape[1] - 1], axis=1)
+        leans = leans.reshape(len(leans), self.n, -1)
+        parts = {
+            "positions": np.square(leans.sum(axis=2)).sum(axis=1),
+            "mean": np.abs(standardised(contrasts)).max(axis=1, initial=0.0),
+            # One order per item says nothing about how its own answers differ between orders.
+            "single": np.zeros(len(leans)) if self.one_order else squared[:, 0],
+        }
+        if self.by_criterion:
+            parts["criteria"] = np.square(leans).sum(axis=(1, 2))
+        return parts
 
 
 def gate(cells: Cells) -> Gate:
@@ -100,23 +145,13 @@ def gate(cells: Cells) -> Gate:
         the sum over criteria and positions of squared pooled leans, in which two criteria that move
         against each other do not cancel.
     """
-    weights = WEIGHTS_OF_CRITERIA if cells.by_criterion else WEIGHTS
+    directions = Directions(cells.n, cells.by_criterion, cells.one_order_an_item)
     cards = order_cards(cells)
     if cards is None:
-        return Gate(parts=dict.fromkeys(weights, 1.0))
+        return Gate(parts=dict.fromkeys(directions.weights, 1.0))
     dealt = deal(cards)
-    leans, contrasts, squared = np.split(dealt.sums, [cards.leans, cards.width - 1], axis=1)
-    leans = leans.reshape(len(leans), cells.n, -1)
-    pooled = leans.sum(axis=2) + cards.constant
-    parts = {
-        "positions": np.square(pooled).sum(axis=1),
-        "mean": np.abs(standardised(contrasts)).max(axis=1, initial=0.0),
-        # One order per item says nothing about how an item's own answers differ between orders.
-        "single": np.zeros(len(leans)) if cells.one_order_an_item else squared[:, 0],
-    }
-    if cells.by_criterion:
-        parts["criteria"] = np.square(leans).sum(axis=(1, 2))
-    return together(parts, weights, dealt.exact)
+    sums = cards.with_constant(dealt.sums)
+    return together(directions.parts(sums), directions.weights, dealt.exact)
 
 
 def together(parts: Mapping[str, Floats], weights: Mapping[str, float], exact: bool) -> Gate:
@@ -125,24 +160,40 @@ def together(parts: Mapping[str, Floats], weights: Mapping[str, float], exact: b
     The statistic is the least p over its weight. It is ranked among the same deals, so that taking
     the least costs nothing (Westfall and Young 1993). A direction that never varies is left out.
     """
+    by_part, weighted = weighted_p(parts, weights)
+    combined = upper_p(-weighted)
+    least = float(combined.min())
+    return Gate(float(combined[0]), by_part, len(weighted), exact, least)
+
+
+def weighted_p(
+    parts: Mapping[str, Floats], weights: Mapping[str, float]
+) -> tuple[dict[str, float], Floats]:
+    """Return the observed p of each direction, and (deals,) the least p over weight of each deal.
+
+    A direction that never varies has p = 1 and no part in the least.
+    """
     p: dict[str, Floats] = {}
     for name, values in parts.items():
         rounded = np.round(values, 7)  # equal sums may differ in their last bits: those are ties
         if np.ptp(rounded) > 0:
             p[name] = upper_p(rounded)
-    deals = max(len(values) for values in parts.values())
-    if not p:
-        return Gate(1.0, dict.fromkeys(weights, 1.0), deals, exact)
-    weighted = np.min([p[name] / weights[name] for name in p], axis=0)
-    combined = upper_p(-np.round(weighted, 9))
     by_part = {name: float(p[name][0]) if name in p else 1.0 for name in weights}
-    return Gate(float(combined[0]), by_part, deals, exact, float(combined.min()))
+    if not p:
+        return by_part, np.ones(max(len(values) for values in parts.values()))
+    least = np.min([p[name] / weights[name] for name in p], axis=0)
+    return by_part, np.round(least, 9)
 
 
-def order_cards(cells: Cells) -> "Cards | None":
-    """Return the answers that can be dealt over orders, or None where no deal changes anything."""
-    contrast = np.zeros((len(cells.item), len(cells.contrasts)))
-    for column, values in enumerate(cells.contrasts.values()):
+def order_cards(cells: Cells, contrasts: Mapping[str, Floats] | None = None) -> "Cards | None":
+    """Return the answers that can be dealt over orders, or None where no deal changes anything.
+
+    contrasts: of the mean score, each (cells,); those that the cells have where left out.
+    """
+    if contrasts is None:
+        contrasts = cells.contrasts
+    contrast = np.zeros((len(cells.item), len(contrasts)))
+    for column, values in enumerate(contrasts.values()):
         contrast[:, column] = values
     if cells.one_order_an_item:
         return _cards_over_items(cells, contrast)
@@ -203,7 +254,7 @@ def _cards_over_items(cells: Cells, contrast: Floats) -> "Cards | None":
 
 
 # -------------------------------------------------------------------------- replies that were lost
-def unparsed(answers: Answers) -> float:
+def unparsed(answers: Answers, batch: Ints | None = None) -> float:
     """Return the exact p of "whether a reply can be parsed does not depend on the order".
 
     Failures are dealt over an item's calls. The largest standardised sum decides, over ascending
@@ -211,7 +262,43 @@ def unparsed(answers: Answers) -> float:
     MOST_ORDERS), and each position: a reply may be lost for the position of its answer, which is
     not known, so the item's other orders say how often what is there is chosen. 1 where nothing, or
     everything, was parsed.
+
+    batch: (items,) from 0, where the deals of several batches are added up (``core/looks.py``).
     """
+    parts = [answers]
+    if batch is not None:
+        parts = [of_items(answers, batch == k) for k in range(int(batch.max(initial=-1)) + 1)]
+    stakes = [_at_stake(part) for part in parts]
+    copies = _are_copies(stakes)
+    sums = None
+    for number, stake in enumerate(stakes, 1):
+        if not len(stake.item):
+            continue
+        cards = _loss_cards(stake, copies=copies)
+        dealt = deal(cards) if batch is None else deal(cards, deals=DEALS, number=number)
+        sums = dealt.sums if sums is None else sums + dealt.sums
+    if sums is None:
+        return 1.0
+    largest = np.abs(standardised(sums)).max(axis=1)
+    return float(upper_p(largest)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Stake:
+    """The calls of the items that lost some of their replies, sorted by content.
+
+    item, cell: (calls,) codes; a cell is an item in an order. given: (calls,) what was parsed, -1
+    where the reply was lost. seats: (calls, k) how far a call goes into each direction of loss.
+    """
+
+    item: Ints
+    cell: Ints
+    given: Ints
+    seats: Floats
+
+
+def _at_stake(answers: Answers) -> _Stake:
+    """Return the calls whose losses can be dealt: items that lost all or none are left out."""
     shown, rank = np.unique(answers.orders, axis=0, return_inverse=True)
     order = rank.ravel()[answers.order]
     lost = (~answers.parsed).astype(np.int64)
@@ -223,27 +310,30 @@ def unparsed(answers: Answers) -> float:
     lost_some = (losses > 0) & (losses < calls)
     row = np.lexsort((mark, item))
     row = row[lost_some[item[row]]]
-    if not len(row):
-        return 1.0
     seats = _directions_of_loss(answers, item, order, shown)
     cell = item * len(shown) + order
-    gone = lost.astype(np.float64)
-    if _are_copies(given[row], cell[row]):
-        # At temperature 0, one failure that is asked five times is one: whole orders are dealt.
-        _, first, own = np.unique(cell[row], return_index=True, return_inverse=True)
-        gone[row[first]] = np.bincount(own.ravel(), gone[row]) / np.bincount(own.ravel())
-        row = row[first]
-    group = distinct(item[row])[1]
+    return _Stake(item[row], cell[row], given[row], seats[row])
+
+
+def _loss_cards(stake: _Stake, *, copies: bool) -> "Cards":
+    """Return lost replies as cards; at temperature 0 a whole order is one card.
+
+    One failure that is asked five times is one then.
+    """
+    gone = (stake.given < 0).astype(np.float64)
+    row = np.arange(len(gone))
+    if copies:
+        _, row, own = np.unique(stake.cell, return_index=True, return_inverse=True)
+        gone = np.bincount(own.ravel(), gone) / np.bincount(own.ravel())
+    group = distinct(stake.item[row])[1]
     no_answers = np.zeros((len(row), 0))
-    cards = Cards(
+    return Cards(
         group=group,
         value=no_answers,
         shown=no_answers.astype(np.int64),
-        score=centred(gone[row, None], group)[:, 0],
-        contrast=centred(seats[row], group),
+        score=centred(gone[:, None], group)[:, 0],
+        contrast=centred(stake.seats[row], group),
     )
-    largest = np.abs(standardised(deal(cards).sums)).max(axis=1)
-    return float(upper_p(largest)[0])
 
 
 def _directions_of_loss(answers: Answers, item: Ints, order: Ints, shown: Ints) -> Floats:
@@ -281,20 +371,22 @@ def _chosen_in_other_orders(answers: Answers, item: Ints, order: Ints, shown: In
     return np.asarray(np.take_along_axis(share[item, order], shown[order], axis=1))
 
 
-def _are_copies(given: Ints, cell: Ints) -> bool:
-    """Return whether calls of one cell are copies of each other, as they are at temperature 0.
-
-    A cell is an item in an order. ``given``: (calls,), -1 where the reply was lost.
-    """
-    code = np.unique(cell, return_inverse=True)[1].ravel()
-    lost = given < 0
-    calls, gone = np.bincount(code), np.bincount(code, lost)
-    next_to_lost = float((gone * (calls - 1)).sum())
+def _are_copies(stakes: Sequence[_Stake]) -> bool:
+    """Return whether calls of one cell are copies of each other, as they are at temperature 0."""
+    next_to_lost = lost_pairs = pairs = equal_pairs = 0.0
+    for stake in stakes:
+        if not len(stake.cell):
+            continue
+        code = np.unique(stake.cell, return_inverse=True)[1].ravel()
+        calls, gone = np.bincount(code), np.bincount(code, stake.given < 0)
+        tally = crossed(code, len(calls), stake.given + 1, int(stake.given.max()) + 2)
+        next_to_lost += float((gone * (calls - 1)).sum())
+        lost_pairs += float((gone * (gone - 1)).sum())
+        pairs += float((calls * (calls - 1)).sum())
+        equal_pairs += float((tally * (tally - 1)).sum())
     if next_to_lost:
-        return float((gone * (gone - 1)).sum()) > SHARED_FATE * next_to_lost
-    tally = crossed(code, len(calls), given + 1, int(given.max()) + 2)
-    pairs = float((calls * (calls - 1)).sum())
-    return float((tally * (tally - 1)).sum()) > SAME_ANSWERS * pairs
+        return lost_pairs > SHARED_FATE * next_to_lost
+    return equal_pairs > SAME_ANSWERS * pairs
 
 
 # --------------------------------------------------------------------------------------- the engine
@@ -428,6 +520,12 @@ class Cards:
     def sizes(self) -> Ints:
         """(groups,): how many cards each group has."""
         return np.bincount(self.group)
+
+    def with_constant(self, sums: Floats) -> Floats:
+        """Return sums (deals, width) with what the pooled lean has in every deal."""
+        sums = sums.copy()
+        sums[:, : self.leans] += self.constant
+        return sums
 
     def seats(self, groups: Ints | slice = slice(None)) -> Ints:
         """(groups, largest size): the cards of each group as observed.

@@ -18,9 +18,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rubriclab.core.batches import planned_looks
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.fairness import WITHHELD
 from rubriclab.core.judgments import Arm, Judgments, grouped, widest
+from rubriclab.core.looks import LastLook, Look, looks_of
+from rubriclab.core.permutation import ALPHA
 from rubriclab.core.variant_effects import Form, form_verdicts, forms
 from rubriclab.core.verdict import Verdict, Verdicts, verdicts
 from rubriclab.model.judgment import Condition, Reorder
@@ -47,14 +50,13 @@ TESTS = {"positions": "F", "mean": "t", "single": "gate"}
 class Measure:
     """What a measure is called and how its numbers are written.
 
-    Names are global, so that topics share them.
-    ``name``: in titles and tables. ``form``: the Python format of a number. ``label``: of a row,
-    with fields of ``Row.of`` in braces. ``unit``: points, share, percentage points or none.
-    ``front``: whether the first screen defines it. ``contrast``: whether A - B makes sense.
-    ``term``: the key of its definition. ``question``: the question whose verdict is about it (a
-    value of QUESTIONS, or gate). ``sign``: what plus and minus mean. ``codes``: what codes in
-    ``Row.of`` are called. ``names``: its name where a call ``chooses`` a winner, or where leans are
-    ``points``.
+    Names are global, so that topics share them. ``name``: in titles and tables. ``form``: the
+    Python format of a number. ``label``: of a row, with fields of ``Row.of`` in braces. ``unit``:
+    points, share, percentage points or none. ``front``: whether the first screen defines it.
+    ``contrast``: whether A - B makes sense. ``term``: the key of its definition. ``question``: the
+    question whose verdict is about it (a value of QUESTIONS, or gate). ``sign``: what plus and
+    minus mean, or what a share counts. ``codes``: what codes in ``Row.of`` are called. ``names``:
+    its name where a call ``chooses`` a winner, or where leans are ``points``.
     """
 
     key: str
@@ -81,7 +83,8 @@ class Row:
     ``of``: what of its condition it is about (position, score, target, order, against).
     ``test``: (name, p). ``counts``: what it rests on (``n`` judgments, items and so on; ``from``:
     the strategy whose repeats gave the noise). ``unit``: the kind of independent unit. ``level``:
-    of its interval. ``verdict``, ``smallest``: of rows that answer a question, the word and the
+    of its interval. ``alpha``: what its p is compared with: less than 5% at a look at part of a
+    run. ``verdict``, ``smallest``: of rows that answer a question, the word and the
     smallest effect that matters. ``ends``: an interval that the estimate's rule does not make.
     """
 
@@ -94,6 +97,7 @@ class Row:
     condition: int = -1
     unit: str = ""
     level: float = 0.95
+    alpha: float = ALPHA
     verdict: str = ""
     smallest: float = float("nan")
     ends: tuple[float, float] | None = None
@@ -109,6 +113,11 @@ class Row:
     @property
     def p(self) -> float:
         return self.test[1] if self.test else float("nan")
+
+    @property
+    def rejects(self) -> bool:
+        """Return whether the row's test rejects."""
+        return self.p <= self.alpha
 
     @cached_property
     def interval(self) -> tuple[float, float]:
@@ -193,7 +202,8 @@ Rows = Callable[..., Iterable[Row | Caution]]
 class Topic:
     """A registered generator of rows.
 
-    ``axes``: the kinds of lists that it speaks of. ``charts``: the pictures that it declares.
+    ``joins_judges``: its rows may rest on several judges at once. ``axes``: the kinds of lists that
+    it speaks of. ``charts``: the pictures that it declares.
     ``per``: what its rows are about: an ``arm``; a ``setting``, as the list of arms that differ in
     their orders alone; or a ``run``, as the list of all its arms. A list holds only arms of the
     topic's ``axes``, in the conditions' order, and at least one.
@@ -204,6 +214,7 @@ class Topic:
     charts: tuple[Chart, ...]
     rows: Rows
     per: Per = "arm"
+    joins_judges: bool = False
 
     def subjects(self, arms: Sequence[Arm]) -> list[Any]:
         """Return what ``rows`` is called with, one after the other."""
@@ -224,18 +235,23 @@ TOPICS: dict[str, Topic] = {}
 
 
 def topic(
-    key: str, *, axes: set[Reorder], charts: tuple[Chart, ...] = (), per: Per = "arm"
+    key: str,
+    *,
+    axes: set[Reorder],
+    charts: tuple[Chart, ...] = (),
+    per: Per = "arm",
+    joins_judges: bool = False,
 ) -> Callable[[Rows], Rows]:
     """Register a generator of rows (and cautions) about one arm, setting or run.
 
     ``axes``: the kinds of lists it speaks of. Rows about several arms say in ``condition`` which
     one they are about (the first where left out), and in ``of.against`` which one it is compared
     with. A generator with a parameter ``reading`` is given the run's reading: the smallest effects,
-    ``epsilon``, ``cut``.
+    ``epsilon``, ``cut``. ``joins_judges``: see ``Topic``.
     """
 
     def register(function: Rows) -> Rows:
-        TOPICS[key] = Topic(key, frozenset(axes), charts, function, per)
+        TOPICS[key] = Topic(key, frozenset(axes), charts, function, per, joins_judges)
         return function
 
     return register
@@ -301,9 +317,42 @@ class Findings:
     def verdicts_of(self, condition: int) -> Verdicts | None:
         """Return the verdicts about the orders of a condition's setting.
 
-        None before the run is finished, and where nothing is listed.
+        None before the run is finished or looked at, and where nothing is listed.
         """
         return self._verdicts.get(self.conditions[condition].setting)
+
+    def looks_of(self, condition: int) -> list[Look]:
+        """Return the looks at a condition's setting; none where the run is looked at once."""
+        return self._looks.get(self.conditions[condition].setting, [])
+
+    @cached_property
+    def last_looks(self) -> tuple[LastLook, ...]:
+        """Where each judge is in each data set and axis; none where a run is looked at once."""
+        made = []
+        for known in self.judgments.looked:
+            first = known.looks.conditions[0]
+            units_at = known.looks.units
+            plan = planned_looks(units_at[-1])
+            looks = self.looks_of(first)
+            words = set()
+            if looks:
+                words = {verdict.word for verdict in looks[-1].verdicts.questions.values()}
+            made.append(
+                LastLook(
+                    judge=known.looks.judge,
+                    scope=known.looks.scope,
+                    condition=first,
+                    number=known.complete,
+                    units_at=units_at,
+                    unit=self.judgments.arms[first].unit_kind,
+                    alpha=known.alpha,
+                    spent=plan.spent[max(known.complete - 1, 0)],
+                    stops=bool(looks) and looks[-1].stops,
+                    all_no=words == {"equivalent"},
+                    needless=known.needless,
+                )
+            )
+        return tuple(made)
 
     @cached_property
     def forms(self) -> tuple[tuple[Form, Verdicts | None], ...]:
@@ -319,17 +368,17 @@ class Findings:
             return tuple(form_verdicts(arms, self.reading.smallest))
         return tuple((form, None) for form in variants)
 
-    def gate_p(self, condition: int, variant: Any = None) -> float:
-        """Return p of the gate of a condition's setting, or of a ``variant`` against the default.
+    def gate_open(self, condition: int, variant: Any = None) -> bool | None:
+        """Return whether the gate of a condition's setting is open; None where there is none.
 
-        NaN where there is none.
+        ``variant``: the gate of a variant against the default.
         """
         setting = self.conditions[condition].setting
         for row in self.select("gate"):
             same = self.conditions[row.condition].setting == setting
-            if same and row.of.get("variant") == variant:
-                return row.p
-        return float("nan")
+            if same and row.of.get("variant") == variant and np.isfinite(row.p):
+                return row.rejects
+        return None
 
     def withheld(self, row: Row) -> str:
         """Return why the verdicts of a row's setting are not answered with No
@@ -347,13 +396,25 @@ class Findings:
     @cached_property
     def _verdicts(self) -> dict[tuple[Any, ...], Verdicts]:
         """The verdicts of each setting that lists something, once the run is finished."""
-        if not self.judgments.finished:
-            return {}
-        return {
-            arms[0].condition.setting: verdicts(arms, self.reading.smallest)
-            for arms in self._settings
-            if _lists_something(arms)
-        }
+        given: dict[tuple[Any, ...], Verdicts] = {}
+        for arms in self._settings:
+            setting = arms[0].condition.setting
+            if not _lists_something(arms) or not self.judgments.has_verdict(arms[0].code):
+                continue
+            looks = self._looks.get(setting)
+            given[setting] = looks[-1].verdicts if looks else verdicts(arms, self.reading.smallest)
+        return given
+
+    @cached_property
+    def _looks(self) -> dict[tuple[Any, ...], list[Look]]:
+        """The looks at each setting that lists something, of a run that may stop early."""
+        given = {}
+        for arms in self._settings:
+            looked = self.judgments.looked_of(arms[0].code)
+            if looked is not None and _lists_something(arms):
+                looks = looks_of(arms, looked, self.reading.smallest)
+                given[arms[0].condition.setting] = looks
+        return given
 
     @cached_property
     def _by_measure(self) -> dict[str, list[Row]]:
@@ -416,7 +477,21 @@ class Findings:
                 yield replace(row, topic=topic.key, condition=code, noun=noun)
             else:
                 unit = self.judgments.arms[code].unit_kind
-                yield replace(row, topic=topic.key, condition=code, unit=unit)
+                alpha = self._alpha(row, code, subject if topic.joins_judges else ())
+                level = max(row.level, 1 - alpha)
+                yield replace(
+                    row, topic=topic.key, condition=code, unit=unit, level=level, alpha=alpha
+                )
+
+    def _alpha(self, row: Row, condition: int, joined: Sequence[Arm]) -> float:
+        """Return what a row's p is compared with: where it rests on several conditions, each at a
+        look of its own, the least of theirs.
+        """
+        arms = [self.judgments.arms[condition], *joined]
+        against = row.of.get("against")
+        if isinstance(against, int) and 0 <= against < len(self.judgments.arms):
+            arms.append(self.judgments.arms[against])
+        return min(arm.alpha for arm in arms)
 
     def _verdict_rows(self, arms: Sequence[Arm]) -> Iterator[Row]:
         """Yield the questions and the gate of one judge, data set and variant."""
@@ -484,6 +559,8 @@ def _rows_of(
         topic="verdict",
         condition=given.condition,
         unit=unit,
+        level=1 - given.alpha,
+        alpha=gate.spent,
     )
 
 
@@ -506,6 +583,8 @@ def _verdict_row(
         topic="verdict",
         condition=given.condition,
         unit=unit,
+        level=1 - given.alpha,
+        alpha=given.alpha,
         verdict=verdict.word,
         smallest=verdict.smallest,
         ends=verdict.interval,

@@ -15,8 +15,8 @@ import numpy as np
 from rubriclab.core.cells import FLAT, Answers, calls_of, fingerprints, sorted_items
 from rubriclab.core.fairness import constraint_reason
 from rubriclab.core.judgments import Arm, grouped, widest
-from rubriclab.core.permutation import Cards, Gate, centred, deal, standardised, together
-from rubriclab.core.verdict import Verdicts, decide
+from rubriclab.core.permutation import ALPHA, Cards, Gate, centred, deal, standardised, together
+from rubriclab.core.verdict import Terms, Verdicts, decide
 from rubriclab.model.judgment import Condition, variant_text
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, Ints
@@ -290,15 +290,25 @@ def _ranked_lots(lot: Ints, other: Ints, code: Ints, lots: int) -> Ints:
     return np.unique(mark, return_inverse=True)[1].ravel()
 
 
-def by_holm(family: Sequence[tuple[Answers, Gate]], smallest: Smallest) -> list[Verdicts]:
+def by_holm(
+    family: Sequence[tuple[Answers, Gate]], smallest: Smallest, alpha: float = ALPHA
+) -> list[Verdicts]:
     """Return the verdicts about the forms of one judge on a data set, which share its 5%.
 
-    Holm's rule over their gates, and the same level inside each.
+    Holm's rule over their gates, and the same level inside each. ``alpha``: what they share, less
+    than 5% at a look at part of the run (``core/looks.py``).
     """
     p = np.array([gate.p for _, gate in family])
     tested = len(p) - np.argsort(np.argsort(p, kind="stable"), kind="stable")
     return [
-        decide(answers, smallest, passed=replace(gate, p=float(own_p)), tested=int(times))
+        decide(
+            answers,
+            smallest,
+            passed=replace(gate, p=float(own_p), spent=alpha),
+            of_form=True,
+            tested=int(times),
+            terms=Terms(alpha=alpha),
+        )
         for (answers, gate), own_p, times in zip(family, holm(p), tested, strict=True)
     ]
 
@@ -327,7 +337,8 @@ def form_verdicts(arms: Sequence[Arm], smallest: Smallest) -> list[tuple[Form, V
         gate = form_gate(answers, np.arange(len(item)) if lots else item)
         families.setdefault((about.judge, about.dataset), []).append((form, items, answers, gate))
     for family in families.values():
-        given = by_holm([part[2:] for part in family], smallest)
+        alpha = min(arm.alpha for form, *_ in family for arm in (*form.base, *form.arms))
+        given = by_holm([part[2:] for part in family], smallest, alpha)
         said += [
             (form, _of_forms(own, items))
             for (form, items, *_), own in zip(family, given, strict=True)

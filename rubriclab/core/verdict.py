@@ -38,10 +38,10 @@ Noise = Literal["", "all", "some", "none"]
 """How many orders were asked twice, so that the judge's own noise is known; empty: not computed."""
 Interval = tuple[float, float]
 NAN = math.nan
-ANY_PROMPT = 0.998
-"""Level of the interval that says of a closed gate that scores change with the prompt.
+ANY_PROMPT = 0.04
+"""Part of alpha for the interval that says of a closed gate that scores change with the prompt.
 
-It adds 0.1% to the 5% in which the gate accuses an unbiased judge.
+Its level is 0.998: it adds 0.1% to the 5% in which the gate accuses an unbiased judge.
 """
 MIN_UNITS = 8
 """Fewer independent units have no interval and no test of a mean. The gate is exact at any number.
@@ -54,7 +54,7 @@ not.
 
 # ------------------------------------------------------------------------------------- the records
 class Sized(NamedTuple):
-    """A signed number with its own 95% interval."""
+    """A signed number with its own interval, at 95% or at the level of its look."""
 
     value: float
     low: float
@@ -70,8 +70,9 @@ class Verdict:
     ``low`` may be below 0. ``p``: of the question's test. ``word``: the verdict itself. ``why``: a
     key of the reasons (``measures.toml``) where something cannot be said. ``smallest``: the
     smallest effect that matters, in the unit of ``value``. ``above_zero``: whether the test
-    rejects; the interval's own end may still touch 0. ``named_ends``: the interval of the one
-    position or contrast that an effect is named by. ``units_needed``: the fewest units at which
+    rejects; the interval's own end may still touch 0. ``deciding``: the interval that the word was
+    decided by. ``named_ends``: the interval of the one position or contrast that an effect is named
+    by, which is then shown instead. ``units_needed``: the fewest units at which
     "equivalent" can be said. ``more_units``: about how many more units would decide, None where it
     is decided or not known.
 
@@ -88,6 +89,7 @@ class Verdict:
     why: str = ""
     smallest: float = NAN
     above_zero: bool = False
+    deciding: Interval = (NAN, NAN)
     named_ends: Interval | None = None
     units_needed: int = 0
     more_units: int | None = None
@@ -105,6 +107,11 @@ class Verdict:
         "equivalent", however little the others move.
         """
         return 0.0
+
+    @property
+    def named_by(self) -> tuple[int | str, bool]:
+        """What an effect is named by (a position, a contrast), and whether it is above 0."""
+        return "", True
 
     def details(self) -> dict[str, Any]:
         """Return what JSON keeps in ``counts``: names of JSON version 2 with their values."""
@@ -137,16 +144,18 @@ class PositionVerdict(Verdict):
 
     By position: ``shares``, ``expected`` shares without position bias, and ``leans``, the one minus
     the other (fractions; of criteria and of several answers in a call, points); ``intervals``: the
-    single 95% interval of each lean. ``position``: the one with the largest lean, from 0; ``lean``:
-    its signed lean. ``outside``: the positions whose simultaneous band leaves out 0, where the test
-    rejects. ``v``: Cramer's V of the leans; ``v_without_noise``: the same from products of two
-    different units. All are empty or NaN where nothing can be said.
+    single 95% interval of each lean; ``seen_intervals``: the same if no unit can move by more than
+    the largest move seen at any position. ``position``: the one with the largest lean, from 0;
+    ``lean``: its signed lean. ``outside``: the positions whose simultaneous band leaves out 0,
+    where the test rejects. ``v``: Cramer's V of the leans; ``v_without_noise``: the same from
+    products of two different units. All are empty or NaN where nothing can be said.
     """
 
     position: int = 0
     lean: float = NAN
     leans: tuple[float, ...] = ()
     intervals: tuple[Interval, ...] = ()
+    seen_intervals: tuple[Interval, ...] = ()
     shares: tuple[float, ...] = ()
     expected: tuple[float, ...] = ()
     outside: tuple[int, ...] = ()
@@ -159,17 +168,30 @@ class PositionVerdict(Verdict):
         return 0.0 if self.criteria is None else self.criteria.largest
 
     @property
+    def named_by(self) -> tuple[int | str, bool]:
+        return ("criteria", True) if self.criteria is not None else (self.position, self.lean > 0)
+
+    @property
     def drawn_intervals(self) -> tuple[Interval, ...]:
         """The intervals of ``leans`` as pictures draw them; empty where there is none.
 
-        The position that an effect is named by has the very ends that the sentence says. Of
-        criteria the sentence is about no single lean.
+        Without an effect the sentence says how large any lean could be, so the pictures draw the
+        intervals that say so. With an effect the sentence speaks of one position, which has the
+        very ends that the sentence says. The others' units may all tie, as those of a deterministic
+        judge do. ``intervals`` would then reach as far as a unit can go at all, which is further
+        than the effect itself; a unit is taken to move as far as the data show (as in ``Student``).
+        Of criteria the sentence is about no single lean.
         """
         if not math.isfinite(self.high):
             return ()
-        ends = list(self.intervals)
-        if self.word == "effect" and self.criteria is None:
-            ends[self.position] = self.interval if self.lean >= 0 else (-self.high, -self.low)
+        if self.word != "effect":
+            return self.intervals
+        ends = list(self.seen_intervals)
+        if self.criteria is None:
+            own = self.interval if self.lean >= 0 else (-self.high, -self.low)
+            ends[self.position] = own
+            if len(ends) == 2:  # the other lean is minus this one
+                ends[1 - self.position] = (-own[1], -own[0])
         return tuple(ends)
 
     def details(self) -> dict[str, Any]:
@@ -207,6 +229,10 @@ class MeanVerdict(Verdict):
     named: str = ""
     signed: float = NAN
     contrasts: Mapping[str, Sized] = field(default_factory=dict)
+
+    @property
+    def named_by(self) -> tuple[int | str, bool]:
+        return self.named, self.signed > 0
 
     def details(self) -> dict[str, Any]:
         known: dict[str, Any] = {}
@@ -258,7 +284,8 @@ class Verdicts:
 
     ``questions``: by name (positions, mean, single), those that exist for what is listed.
     ``unparsed_p``: of the test whether unparsed replies go with the order. ``condition``: the one
-    with the most orders. ``units``, ``items``: what the verdicts rest on.
+    with the most orders. ``units``, ``items``: what the verdicts rest on. ``alpha``: what p values
+    are compared with, and 1 less the level of the intervals.
     """
 
     gate: Gate
@@ -267,6 +294,7 @@ class Verdicts:
     condition: int
     units: int
     items: int
+    alpha: float = ALPHA
 
     @property
     def positions(self) -> PositionVerdict | None:
@@ -309,20 +337,44 @@ def verdicts(arms: Sequence[Arm], smallest: Smallest) -> Verdicts:
     return decide(from_arms(arms), smallest)
 
 
+@dataclass(frozen=True)
+class Terms:
+    """On what terms one of several looks at a run decides (``core/looks.py``).
+
+    alpha: what p values are compared with; intervals are drawn at 1 - alpha. earlier: what was last
+    said of each question. unparsed_p: of the test whether lost replies go with the order, where its
+    batches were added up.
+    """
+
+    alpha: float = ALPHA
+    earlier: Mapping[str, Verdict] = field(default_factory=dict)
+    unparsed_p: float | None = None
+
+
+ONE_LOOK = Terms()
+"""The terms of a run that is looked at once."""
+
+
 def decide(
-    answers: Answers, smallest: Smallest, *, passed: Gate | None = None, tested: int = 1
+    answers: Answers,
+    smallest: Smallest,
+    *,
+    passed: Gate | None = None,
+    of_form: bool = False,
+    tested: int = 1,
+    terms: Terms = ONE_LOOK,
 ) -> Verdicts:
     """Return the verdicts about calls given as arrays.
 
-    ``passed``: the gate of a form of the prompt, which takes the part of the second of two orders
-    (``core/variant_effects.py``): a form has no positions. ``tested``: how many gates share their
-    5%, by Holm's rule; the p of ``passed`` is adjusted for that already.
+    ``passed``: the gate, where it is not that of these calls alone: of several looks, or of a form
+    of the prompt. ``of_form``: a form takes the part of the second of two orders
+    (``core/variant_effects.py``), and has no positions. ``tested``: how many gates share their 5%,
+    by Holm's rule; the p of ``passed`` is adjusted for that already.
     """
     table = cells(answers)
-    of_form = passed is not None
     if passed is None:
         passed = gate(table)
-    unparsed_p = unparsed(answers)
+    unparsed_p = unparsed(answers) if terms.unparsed_p is None else terms.unparsed_p
     usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
     units = len(distinct(table.unit[usable])[0])
     span = float(np.ptp(answers.points))
@@ -333,23 +385,27 @@ def decide(
     if not answers.choices:
         means.append("mean")
     pass_rate = len(answers.points) == 2 and len(means) == 2 and not table.criteria
-    sizes = _sizes(table, usable, span, means, passed.p, pass_rate=pass_rate)
+    sizing = _Sizing(table, usable, span, terms.alpha)
+    sizes = _sizes(sizing, means, passed.p, pass_rate=pass_rate)
     limits = limits_by_question(
         smallest, answers.points, in_points=table.criteria, pass_rate=pass_rate
     )
 
     blocked = unparsed_p <= ALPHA
     rejected: set[str] = set()
-    if passed.p <= ALPHA and not blocked:
-        rejected = {"single", *_rejected_means(sizes, means, tested, pass_rate=pass_rate)}
-    few_deals = passed.deals > 1 and passed.least > ALPHA
-    basis = _Basis(units, blocked=blocked, few_deals=few_deals, of_form=of_form)
+    if passed.open and not blocked:
+        tests = _rejected_means(sizes, means, tested, terms, pass_rate=pass_rate)
+        rejected = {"single", *tests}
+    few_deals = passed.deals > 1 and passed.least > passed.spent
+    basis = _Basis(units, blocked=blocked, few_deals=few_deals, of_form=of_form, alpha=terms.alpha)
     unsure = unsure_reason(answers)
-    decided = {
-        name: withheld(_decided(size, limits[name], basis, rejected=name in rejected), unsure)
-        for name, size in sizes.items()
-    }
-    return Verdicts(passed, decided, unparsed_p, answers.condition, units, int(usable.sum()))
+    decided: dict[str, Verdict] = {}
+    for name, size in sizes.items():
+        earlier = terms.earlier.get(name)
+        verdict = _decided(size, limits[name], basis, earlier, rejected=name in rejected)
+        decided[name] = withheld(verdict, unsure)
+    items = int(usable.sum())
+    return Verdicts(passed, decided, unparsed_p, answers.condition, units, items, terms.alpha)
 
 
 def unsure_reason(answers: Answers) -> str:
@@ -368,33 +424,42 @@ def withheld(verdict: AnyVerdict, reason: str) -> AnyVerdict:
     return replace(verdict, word="undecided", why=reason)
 
 
+@dataclass(frozen=True, eq=False)
+class _Sizing:
+    """What the sizes of all questions are made from.
+
+    ``usable``: (items,), those that were asked in several orders. ``span``: of the scale, in
+    points. ``alpha``: 1 less the level of every interval.
+    """
+
+    table: Cells
+    usable: NDArray[np.bool_]
+    span: float
+    alpha: float = ALPHA
+
+
 def _sizes(
-    table: Cells,
-    usable: NDArray[np.bool_],
-    span: float,
-    means: Sequence[str],
-    gate_p: float,
-    *,
-    pass_rate: bool,
+    sizing: _Sizing, means: Sequence[str], gate_p: float, *, pass_rate: bool
 ) -> dict[str, Verdict]:
     """Return each question's record with its size and interval, but without its word."""
-    lack = _lack(table, usable)
+    table = sizing.table
+    lack = _lack(table, sizing.usable)
     sizes: dict[str, Verdict] = {}
     if "positions" in means:
-        positions = PositionVerdict(why=lack) if lack else _positions(table, usable, span)
+        positions = PositionVerdict(why=lack) if lack else _positions(sizing)
         sizes["positions"] = positions
     if "mean" in means:
-        mean = MeanVerdict(why=lack) if lack else _mean(table, span)
+        mean = MeanVerdict(why=lack) if lack else _mean(sizing)
         sizes["mean"] = mean
     if pass_rate and not lack:
-        sizes["positions"] = _half_the_pass_rate(positions, mean, span)
+        sizes["positions"] = _half_the_pass_rate(positions, mean, sizing.span)
     if lack:
         sizes["single"] = SingleVerdict(why=lack)
     elif table.one_order_an_item:
         # An item that was asked in one order cannot change between two.
         sizes["single"] = SingleVerdict(p=gate_p, why="one_order_an_item")
     else:
-        sizes["single"] = _single(table, gate_p)
+        sizes["single"] = _single(sizing, gate_p)
     return sizes
 
 
@@ -422,14 +487,30 @@ def limits_by_question(
 
 
 def _rejected_means(
-    sizes: Mapping[str, Verdict], means: Sequence[str], tested: int, *, pass_rate: bool
+    sizes: Mapping[str, Verdict],
+    means: Sequence[str],
+    tested: int,
+    terms: Terms,
+    *,
+    pass_rate: bool,
 ) -> set[str]:
-    """Return the means whose tests reject behind an open gate, by Holm's rule."""
+    """Return the means whose tests reject behind an open gate, by Holm's rule.
+
+    A mean that was rejected at an earlier look stays so, and leaves the others its share.
+    """
     # The two means of a pass rate are one hypothesis: there is nothing to correct for.
     hypotheses = ["mean"] if pass_rate else means
-    adjusted = holm(np.array([sizes[name].p for name in hypotheses])) * tested
-    rejected = {name for name, p in zip(hypotheses, adjusted, strict=True) if p <= ALPHA}
+    before = {name for name in hypotheses if _said_above_zero(terms, name)}
+    left = [name for name in hypotheses if name not in before]
+    adjusted = holm(np.array([sizes[name].p for name in left])) * tested
+    now = {name for name, p in zip(left, adjusted, strict=True) if p <= terms.alpha}
+    rejected = before | now
     return set(means) if pass_rate and rejected else rejected
+
+
+def _said_above_zero(terms: Terms, question: str) -> bool:
+    """Return whether a question's test rejected at an earlier look."""
+    return question in terms.earlier and terms.earlier[question].above_zero
 
 
 @dataclass(frozen=True)
@@ -438,35 +519,50 @@ class _Basis:
 
     ``units``: independent units. ``blocked``: unparsed replies go with the order, so nothing can be
     said. ``few_deals``: no data of this size could open the gate. ``of_form``: the verdicts are
-    about a form of the prompt.
+    about a form of the prompt. ``alpha``: 1 less the level of the intervals.
     """
 
     units: int
     blocked: bool
     few_deals: bool
     of_form: bool
+    alpha: float = ALPHA
 
 
-def _decided(size: AnyVerdict, smallest: float, basis: _Basis, *, rejected: bool) -> AnyVerdict:
+def _decided(
+    size: AnyVerdict,
+    smallest: float,
+    basis: _Basis,
+    earlier: Verdict | None = None,
+    *,
+    rejected: bool,
+) -> AnyVerdict:
     """Return the record with one interval and one word, which never contradict each other.
 
     The upper end is at least half of what units that were not met could carry: reach x (1 -
-    0.05^(1/units)) / 2. Without it, rare units that move by all they can are called equivalent in
-    up to 29% of studies.
+    alpha^(1/units)) / 2. Without it, rare units that move by all they can are called equivalent in
+    up to 29% of studies. ``earlier``: what was said at the look before, which stays said.
     """
     low = high = NAN
     if math.isfinite(size.high):
         low = max(size.low, 0.0) if rejected else 0.0
-        unmet = size.reach * (1 - ALPHA ** (1 / basis.units)) / 2
+        unmet = size.reach * (1 - basis.alpha ** (1 / basis.units)) / 2
         high = max(min(size.high, size.most), unmet)
+    furthest = size.furthest
+    if earlier is not None and not basis.blocked:
+        size = _with_earlier(size, earlier)
+        low, high = _common(earlier.deciding, (low, high), size.value)
+        if earlier.word == "equivalent":
+            furthest = 0.0
+    deciding = low, high
     word: Word = "undecided"
     if not basis.blocked:
         shown = rejected and size.why != "one_order_an_item"
         # np.maximum, because a NaN end has to stay NaN.
-        word = word_of(low, float(np.maximum(high, size.furthest)), smallest, shown=shown)
+        word = word_of(low, float(np.maximum(high, furthest)), smallest, shown=shown)
     if word == "effect" and size.named_ends is not None and math.isfinite(high):
         low, high = size.named_ends
-    needed = units_needed(smallest, size.reach)
+    needed = units_needed(smallest, size.reach, basis.alpha)
     more_units = None
     if word == "undecided":
         more_units = _more_units(size, smallest, basis.units, needed)
@@ -477,12 +573,37 @@ def _decided(size: AnyVerdict, smallest: float, basis: _Basis, *, rejected: bool
         word=word,
         smallest=smallest,
         above_zero=rejected,
+        deciding=deciding,
         units_needed=needed,
         more_units=more_units,
     )
     if isinstance(decided, PositionVerdict) and not rejected:
         decided = replace(decided, outside=())
     return replace(decided, why=_reason(decided, basis))
+
+
+def _with_earlier(size: AnyVerdict, earlier: Verdict) -> AnyVerdict:
+    """Return the size with what an earlier look said of it.
+
+    The p of a test that rejected stays what it was. The interval of a position or contrast is the
+    common part of those of all looks, as long as the same one is named.
+    """
+    if earlier.above_zero:
+        size = replace(size, p=earlier.p)
+    ends, before = size.named_ends, earlier.named_ends
+    if ends is None or before is None or size.named_by != earlier.named_by:
+        return size
+    return replace(size, named_ends=_common(before, ends, size.value))
+
+
+def _common(before: Interval, now: Interval, value: float) -> Interval:
+    """Return the common part of the intervals of two looks, which hold together.
+
+    It is never without the estimate. An interval of NaN says nothing.
+    """
+    low = min(float(np.fmax(before[0], now[0])), max(value, 0.0))
+    high = max(float(np.fmin(before[1], now[1])), value)
+    return low, high
 
 
 def _reason(verdict: Verdict, basis: _Basis) -> str:
@@ -510,16 +631,16 @@ def _reason(verdict: Verdict, basis: _Basis) -> str:
     return noise
 
 
-def units_needed(smallest: float, reach: float) -> int:
+def units_needed(smallest: float, reach: float, alpha: float = ALPHA) -> int:
     """Return the fewest units at which "equivalent" can be said.
 
     At so many units a judge of twice the smallest effect, made by units that move by all they can,
-    shows one such unit in 95% of studies.
+    shows one such unit in 95% of studies (``alpha`` = 0.05).
     """
     share = 2 * smallest / reach if reach > 0 else 1.0
     if share >= 1:
         return 1
-    return int(np.ceil(np.log(ALPHA) / np.log1p(-share)))
+    return int(np.ceil(np.log(alpha) / np.log1p(-share)))
 
 
 def _more_units(size: Verdict, smallest: float, units: int, needed: int) -> int | None:
@@ -554,21 +675,22 @@ NOISE: dict[Noise, str] = {
 """How many orders were asked twice, and the reason that says what is missing then."""
 
 
-def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> PositionVerdict:
+def _positions(sizing: _Sizing) -> PositionVerdict:
     """Estimate the lean of each position. The test is V squared over what noise makes of it."""
-    n = table.n
-    reach, most = (span, span) if table.criteria else (1.0, 1 - 1 / n)
+    table, usable, n = sizing.table, sizing.usable, sizing.table.n
+    reach, most = (sizing.span, sizing.span) if table.criteria else (1.0, 1 - 1 / n)
     ones = np.ones((int(usable.sum()), 1))
     top, bottom = _unit_sums(table.unit[usable], table.lean[usable], ones)
     leans = [_estimate(column, bottom[:, 0], reach) for column in top.T]
     # Of two positions one lean is minus the other: a single comparison.
-    bands, intervals, low, high = _magnitude(leans, n if n > 2 else 1)
+    bands, intervals, low, high = _magnitude(leans, n if n > 2 else 1, sizing.alpha)
+    moves = top / bottom.mean()
+    seen = min(float(np.abs(moves).max()), reach)
+    of_seen = [_estimate(column, bottom[:, 0], seen) for column in top.T]
     position = _largest([e.value for e in leans])
     share = table.share[usable].mean(axis=0)
     value = np.array([e.value for e in leans])
-    v, v_without_noise = (
-        np.sqrt(n / (n - 1) * part) for part in _squared_length(top / bottom.mean())
-    )
+    v, v_without_noise = (np.sqrt(n / (n - 1) * part) for part in _squared_length(moves))
     pooled = PositionVerdict(
         value=abs(leans[position].value),
         low=low,
@@ -583,18 +705,17 @@ def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Position
         lean=leans[position].value,
         leans=tuple(value.tolist()),
         intervals=tuple(intervals),
+        seen_intervals=tuple(e.interval(1 - sizing.alpha) for e in of_seen),
         shares=tuple(share.tolist()),
         expected=tuple((share - value).tolist()),
         outside=tuple(p for p, (below, above) in enumerate(bands) if below > 0 or above < 0),
         v=float(v),
         v_without_noise=float(v_without_noise),
     )
-    return _of_criteria(table, usable, pooled) if table.by_criterion else pooled
+    return _of_criteria(sizing, pooled) if table.by_criterion else pooled
 
 
-def _of_criteria(
-    table: Cells, usable: NDArray[np.bool_], pooled: PositionVerdict
-) -> PositionVerdict:
+def _of_criteria(sizing: _Sizing, pooled: PositionVerdict) -> PositionVerdict:
     """Estimate how far a position moves a criterion, whichever way each criterion goes.
 
     Where a call scores several criteria the size is D, in points: D^2 = mean over criteria of (1 -
@@ -603,10 +724,10 @@ def _of_criteria(
     ``pooled``: the record about their mean. The upper end is never below that of ``pooled``, and
     the test is the better of the two, by Sidak's rule.
     """
-    n = table.n
+    table, usable, n = sizing.table, sizing.usable, sizing.table.n
     moved = table.lean_of_criteria[usable].reshape(-1, n * n)
     top, bottom = _unit_sums(table.unit[usable], moved, np.ones((len(moved), 1)))
-    every = squared_length_test(top, bottom[:, 0], n * (n - 1))
+    every = squared_length_test(top, bottom[:, 0], n * (n - 1), sizing.alpha)
     squares = [
         squared_length_test(top[:, k * n : k * n + n], bottom[:, 0], n - 1).value for k in range(n)
     ]
@@ -660,6 +781,7 @@ def _half_the_pass_rate(
         lean=-lean,
         leans=(-lean, lean),
         intervals=((-single[1], -single[0]), single),
+        seen_intervals=((-single[1], -single[0]), single),
         expected=tuple((np.array(positions.shares) - leans).tolist()),
         outside=(0, 1) if mean.low > 0 else (),
     )
@@ -677,23 +799,23 @@ def _squared_length(parts: Floats) -> tuple[float, float]:
     return total / units**2, without_noise
 
 
-def _mean(table: Cells, span: float) -> MeanVerdict:
+def _mean(sizing: _Sizing) -> MeanVerdict:
     """Estimate the named contrasts of the mean score, each by its t test; Sidak's rule over them.
 
     This is about reversing the list, not about any two orders: a third part for these (the vector
     of order means, F as for positions) cost more power than it gave. The largest gap of two orders
     is shown as a number without a verdict.
     """
-    estimates, reach = _contrasts_of_mean(table, span)
+    estimates, reach = _contrasts_of_mean(sizing.table, sizing.span)
     if not estimates:
         return MeanVerdict(why="no_contrast", reach=reach)
     estimates = {name: e for name, e in estimates.items() if e.units >= MIN_UNITS} or estimates
-    bands, intervals, low, high = _magnitude(list(estimates.values()), len(estimates))
+    bands, intervals, low, high = _magnitude(list(estimates.values()), len(estimates), sizing.alpha)
     p = np.array([t_test(e) for e in estimates.values()])
     smallest_p = float(1 - (1 - p.min()) ** len(p))
     # The larger contrast may be the noisier: where a test decides, the verdict is about the
     # contrast that it tested.
-    if smallest_p <= ALPHA:
+    if smallest_p <= sizing.alpha:
         chosen = int(np.argmin(p))
     else:
         chosen = _largest([e.value for e in estimates.values()])
@@ -708,9 +830,9 @@ def _mean(table: Cells, span: float) -> MeanVerdict:
         high=high,
         p=smallest_p,
         reach=reach,
-        most=span,
+        most=sizing.span,
         few_moved=_few_moved(estimates[named]),
-        named_ends=_named_ends(bands[chosen], intervals[chosen], span),
+        named_ends=_named_ends(bands[chosen], intervals[chosen], sizing.span),
         named=named,
         signed=estimates[named].value,
         contrasts=contrasts,
@@ -749,7 +871,7 @@ def _slope_over_items(table: Cells, scores: OrderCells, contrast: Floats, span: 
     return Estimate(slope, moves - moves.mean(), np.arange(len(sums)), Reach(reach, moves))
 
 
-def _single(table: Cells, p: float) -> SingleVerdict:
+def _single(sizing: _Sizing, p: float) -> SingleVerdict:
     """Estimate how many scores change between two orders, less those that change in the same one.
 
     At least 0 in truth where every order was asked twice (the energy distance between orders;
@@ -758,6 +880,7 @@ def _single(table: Cells, p: float) -> SingleVerdict:
     its item's other orders; an item that has none of these is left out, as long as half of the
     items have one.
     """
+    table = sizing.table
     several = table.orders > 1
     changed = table.by_item(np.where(table.count > 1, 1 - table.same, 0.0))
     repeated = table.by_item((table.count > 1) * np.ones(len(table.count)))
@@ -772,7 +895,8 @@ def _single(table: Cells, p: float) -> SingleVerdict:
     beyond = (flips - changed / table.orders)[several]
     top, bottom = _unit_sums(table.unit[several], beyond[:, None], np.ones((len(beyond), 1)))
     estimate = _estimate(top[:, 0], bottom[:, 0], 1.0)
-    low, high = estimate.interval()
+    low, high = estimate.interval(1 - sizing.alpha)
+    any_prompt = estimate.interval(1 - ANY_PROMPT * sizing.alpha)[0] > 0
     noise: Noise = "none"
     if every:
         noise = "all"
@@ -791,7 +915,7 @@ def _single(table: Cells, p: float) -> SingleVerdict:
         own_noise=float((changed[again] / repeated[again]).mean()) if again.any() else NAN,
         noise=noise,
         beyond_noise=Sized(estimate.value, low, high),
-        any_prompt=every and bool(estimate.interval(ANY_PROMPT)[0] > 0),
+        any_prompt=every and bool(any_prompt),
     )
 
 
@@ -835,16 +959,16 @@ def t_test(e: Estimate) -> float:
 
 
 def _magnitude(
-    estimates: Sequence[Estimate], comparisons: int
+    estimates: Sequence[Estimate], comparisons: int, alpha: float
 ) -> tuple[list[Interval], list[Interval], float, float]:
     """Return (simultaneous bands, single intervals, low and high end of the magnitude).
 
-    Low: the furthest from 0 of the bands (Sidak). High: the furthest end of the single 95%
-    intervals. To be equivalent each has to be inside, and an intersection-union test needs no
-    correction (Berger 1982).
+    Low: the furthest from 0 of the bands (Sidak). High: the furthest end of the single intervals,
+    at 1 - ``alpha``. To be equivalent each has to be inside, and an intersection-union test needs
+    no correction (Berger 1982).
     """
-    bands = [e.interval((1 - ALPHA) ** (1 / comparisons)) for e in estimates]
-    intervals = [e.interval(1 - ALPHA) for e in estimates]
+    bands = [e.interval((1 - alpha) ** (1 / comparisons)) for e in estimates]
+    intervals = [e.interval(1 - alpha) for e in estimates]
     low = max(max(below, -above) for below, above in bands)
     high = max(max(-below, above) for below, above in intervals)
     return bands, intervals, low, high

@@ -18,6 +18,7 @@ from rubriclab.figures.marks import LIGHT, Picture, ink, shade
 from rubriclab.figures.pictures import score_cells, share_bars, target_cells
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.words.answer import judged, several_tests
+from rubriclab.words.looks import method_words
 from rubriclab.words.phrases import number, say
 from rubriclab.words.subject import Subject, calls_in, sentence_tables, subjects
 from rubriclab.words.what_helps import has_help, helps_answer
@@ -118,6 +119,8 @@ def method_lines(findings: Findings, every: list[Subject]) -> list[str]:
     lines = ("design", "test", "intervals", "no", "data")
     noted = findings.judgments.table.made_with.get("note")
     said = [say(f"method_{line}", sentence_tables(subject), **sizes) for line in lines]
+    if subject.look is not None and (looked := method_words(subject.look)):
+        said.append(looked)
     if several := several_tests(findings):
         said.append(several)
     if noted:
@@ -161,7 +164,7 @@ def _part(
     beside = []
     if not subject.variant and has_people(findings, subject.condition):
         beside.append(people_answer(findings, subject))
-    if not subject.variant and has_help(findings, subject):
+    if has_help(findings, subject):
         beside.append(helps_answer(findings, subject))
     cards = example_of(arm, descriptions)
     text = text_of(cards[0].call)[:MOST_SIGNS] if text_of and cards else ""

@@ -233,6 +233,24 @@ def advice_document(findings: Findings) -> list[dict[str, Any]]:
     return out
 
 
+def looks_document(findings: Findings) -> list[dict[str, Any]]:
+    """Return where each judge is in a run that may stop early; empty for other runs."""
+    return [
+        {
+            "judge": look.judge,
+            "dataset": look.scope[0],
+            "reorder": look.scope[1],
+            "units_at": list(look.units_at),
+            "look": look.number,
+            "units": look.units,
+            "level": 1 - look.alpha,
+            "stops": look.stops,
+            "calls_not_needed": look.needless if look.early else 0,
+        }
+        for look in findings.last_looks
+    ]
+
+
 def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
     """Return JSON version 2 of a run, which ``results --json`` prints.
 
@@ -255,6 +273,7 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
         "reading": _reading_document(findings),
         "conditions": conditions,
         "advice": advice_document(findings),
+        "looks": looks_document(findings),
         "rows": [row_document(row, findings.conditions) for row in (*findings.rows, *extra)],
         "cautions": [
             {"condition": caution.condition, "kind": caution.kind} | as_json(dict(caution.of))

@@ -4,6 +4,7 @@ Like all pictures they show rows as they were made: nothing is estimated here.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rubriclab.core.topic import Findings, Row
@@ -13,7 +14,15 @@ from rubriclab.figures.pictures import Shown
 from rubriclab.model.judgment import Reorder
 from rubriclab.model.text import count
 from rubriclab.words.phrases import ci, number
-from rubriclab.words.several import badge, one_a_judge, positions_text, short, simulated_note, whom
+from rubriclab.words.several import (
+    badge,
+    listed,
+    one_a_judge,
+    positions_text,
+    short,
+    simulated_note,
+    whom,
+)
 from rubriclab.words.subject import EFFECT, EQUIVALENT, Subject
 
 WAYS: dict[Reorder, str] = {
@@ -113,21 +122,22 @@ def both_axes(findings: Findings, dataset: str) -> Shown:
                 points.append(point)
     if not points:
         return Shown(title, None, "")
-    sentences = [
-        _axes_sentence(options[point.of["judge"]], criteria[point.of["judge"]]) for point in points
-    ]
+    pairs = [(options[point.of["judge"]], criteria[point.of["judge"]]) for point in points]
+    sentences = axes_sentences(pairs)
     picture = plane_of(
         points,
         f"Gap of criteria against lean of options for {count(len(points), 'judge')}",
-        axes=("Options: lean of a position, share", "Criteria: mean gap of positions, points"),
+        axes=(
+            "Options: lean of a position, percentage points",
+            "Criteria: mean gap of positions, points",
+        ),
         smallest=findings.smallest_mean(criteria[points[0].of["judge"]].condition),
-        target=0.0,
+        smallest_x=100 * findings.reading.smallest.share,
     )
-    known = " ".join(filter(None, sentences)) or "No judge is biased on one axis alone."
+    known = sentences or "No judge is biased on one axis alone."
     picture = replace(picture, alt=f"{picture.alt} {known}")
-    note = " ".join(filter(None, sentences))
-    note += f" Both are the verdicts' own numbers, without noise. Lines: {ci()}. Green: a gap too "
-    note += "small to matter."
+    note = f"{sentences} Both are the verdicts' own numbers, without noise. Lines: {ci()}. "
+    note += "Dotted: the smallest effect that matters on each axis. Green: too small on both."
     return Shown(title, picture, note.strip() + simulated_note(findings))
 
 
@@ -152,18 +162,49 @@ def _axes_point(options: Subject, criteria: Subject, dataset: str) -> Point | No
         of={"judge": options.judge, "dataset": dataset},
     )
     low, high = across.interval
-    return replace(point, x=across.value, x_low=low, x_high=high)
+    return replace(point, x=100 * across.value, x_low=100 * low, x_high=100 * high)
 
 
-def _axes_sentence(options: Subject, criteria: Subject) -> str:
-    """Say that one axis is free of bias and the other is not; empty where that is not so."""
-    judge = short(options.judge)
-    if options.is_(EQUIVALENT, "positions") and criteria.is_(EFFECT, "positions"):
-        return (
-            f"{judge} favours no option by its place, but where a criterion is listed "
-            f"{positions_text(criteria).replace('moves criteria', 'moves its score')}."
+def axes_sentences(pairs: Sequence[tuple[Subject, Subject]]) -> str:
+    """Say whose scores depend on one axis alone; empty where nobody's do.
+
+    ``pairs``: of each judge, what was found for its options and for its criteria. One judge has its
+    number in the sentence, and several share a sentence.
+    """
+    said = []
+    criteria_only = [
+        (options, criteria)
+        for options, criteria in pairs
+        if options.is_(EQUIVALENT, "positions") and criteria.is_(EFFECT, "positions")
+    ]
+    options_only = [
+        (options, criteria)
+        for options, criteria in pairs
+        if criteria.is_(EQUIVALENT, "positions") and options.is_(EFFECT, "positions")
+    ]
+    if len(criteria_only) == 1:
+        ((options, criteria),) = criteria_only
+        moved = positions_text(criteria).replace("moves criteria", "moves its score")
+        said.append(
+            f"{short(options.judge)} favours no option by its position, but the position of a "
+            f"criterion {moved}."
         )
-    if criteria.is_(EQUIVALENT, "positions") and options.is_(EFFECT, "positions"):
-        leans = positions_text(options)
-        return f"The place of a criterion does not matter to {judge}, but it {leans}."
-    return ""
+    elif criteria_only:
+        names = listed([short(options.judge) for options, _ in criteria_only])
+        said.append(
+            f"{names} favour no option by its position, but the position of a criterion moves "
+            "their scores."
+        )
+    if len(options_only) == 1:
+        ((options, _),) = options_only
+        said.append(
+            f"The position of a criterion does not matter to {short(options.judge)}, but it "
+            f"{positions_text(options)}."
+        )
+    elif options_only:
+        names = listed([short(options.judge) for options, _ in options_only])
+        said.append(
+            f"The position of a criterion does not matter to {names}, but each of them leans to a "
+            "position of the options."
+        )
+    return " ".join(said)

@@ -958,12 +958,13 @@ PLACES = tuple(
 
 
 def _names_of_marks(figure: go.Figure, points: Sequence[Point]) -> None:
-    """Write the name of each mark where it covers neither a mark nor another name.
+    """Write the name of each mark where it covers no mark, no other name, and no interval.
 
     A name that stands further away has a line to its mark.
     """
     spots = spots_of(points)
     taken = [(x - 7, x + 7, y - 7, y + 7) for x, y in spots]
+    taken += intervals_of(points)
     for k, point in enumerate(points):
         name = shorten(point.label, 24)
         x, y = spots[k]
@@ -994,6 +995,28 @@ def _names_of_marks(figure: go.Figure, points: Sequence[Point]) -> None:
             arrowcolor=figure.layout.font.color,
             opacity=0.9,
         )
+
+
+def intervals_of(points: Sequence[Point]) -> list[tuple[float, float, float, float]]:
+    """Return where the lines of intervals lie in a plane, in px, as boxes 4 px wide."""
+    boxes = []
+    for k, (x, y) in enumerate(spots_of(points)):
+        for low, high, across in (
+            (points[k].x_low, points[k].x_high, True),
+            (points[k].low, points[k].high, False),
+        ):
+            if not (math.isfinite(low) and math.isfinite(high)):
+                continue
+            ends = [replace(points[k], x=end) for end in (low, high)]
+            if not across:
+                ends = [replace(points[k], value=end) for end in (low, high)]
+            # The ends take part in the axis already, so they do not change where marks lie.
+            (left, below), (right, above) = spots_of([*points, *ends])[-2:]
+            if across:
+                boxes.append((left, right, y - 2, y + 2))
+            else:
+                boxes.append((x - 2, x + 2, below, above))
+    return boxes
 
 
 def spots_of(points: Sequence[Point]) -> list[tuple[float, float]]:
@@ -1046,7 +1069,10 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
         **_about(points),
     )
     _names_of_marks(figure, points)
-    _rules(figure, picture, palette, line=picture.target)
+    if math.isfinite(picture.smallest_x):
+        _small_on_both(figure, picture, palette)
+    else:
+        _rules(figure, picture, palette, line=picture.target)
     if math.isfinite(picture.mean[0]):
         ends = [min(point.x for point in points), max(point.x for point in points)]
         level, slope = picture.mean
@@ -1060,6 +1086,22 @@ def plane(picture: Picture, palette: Palette) -> go.Figure:
     figure.update_layout(margin={"l": 58, "t": 16, "b": 52}, clickmode="event+select")
     figure.update_xaxes(title_text=escape(picture.axes[0]), showgrid=True, gridcolor=palette.grid)
     return figure.update_yaxes(title_text=escape(picture.axes[1]))
+
+
+def _small_on_both(figure: go.Figure, picture: Picture, palette: Palette) -> None:
+    """Draw the limit of each axis as a dotted line, and colour what is too small on both."""
+    figure.add_shape(
+        type="rect",
+        x0=0,
+        x1=picture.smallest_x,
+        y0=0,
+        y1=picture.smallest,
+        fillcolor=palette.band,
+        line_width=0,
+        layer="below",
+    )
+    figure.add_vline(x=picture.smallest_x, line=_dotted(palette))
+    figure.add_hline(y=picture.smallest, line=_dotted(palette))
 
 
 def strips(picture: Picture, palette: Palette) -> go.Figure:

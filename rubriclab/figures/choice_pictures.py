@@ -25,7 +25,7 @@ FIRST, LAST = "◀", "▶"
 """Marks of a significant lean: to the answer shown first, and to the one shown last."""
 ALL = "All tasks"
 MOST_ERROR = 0.1
-"""A judge with more replies that name no winner gets no mark of a lean: what is missing may hide
+"""A judge with a higher error rate (Shi et al.) gets no mark of a lean: what is missing may hide
 it."""
 MOST_GAPS = 16
 """Panels of the quality gap: four lines of four, enough for the 15 judges of Shi et al."""
@@ -139,7 +139,7 @@ def _cells_of_judge(findings: Findings, code: int, fairness: bool) -> dict[str, 
         text = number(shown.value, "+.2f" if fairness else ".0%")
         p = preference.counts.get("p_holm", preference.p)
         lean = ""
-        if marked and p < 0.05:
+        if marked and p < preference.alpha:
             lean = LAST if preference.value > 0 else FIRST
         if lean == FIRST:
             text = f"{FIRST} {text}"
@@ -321,7 +321,7 @@ def agreement_matrix(
             )
             point = mark(row, labels[other], *hover)
             tone = -(row.value - least) / ((most - least) or 1.0)
-            of = {"judge": judge, "dataset": dataset, "against": other}
+            of = {"judge": judge, "dataset": dataset, "differ": other}
             points.append(replace(point, text=text, tone=tone, of=of))
         series.append(Series(short(judge), tuple(points)))
     (alike, highest), (apart, lowest) = (
@@ -333,7 +333,8 @@ def agreement_matrix(
         f"({number(highest.value, highest.about.form)}). Least: {short(apart[0])} and "
         f"{short(apart[1])} ({number(lowest.value, lowest.about.form)})."
     )
-    note = f"Above the diagonal: {names[0]}. Below: {names[1]}. {said} Bluer: more similar."
+    note = f"Above the diagonal: {names[0]}. Below: {names[1]}. {said} Bluer: more similar. "
+    note += "A click opens the calls on which the two differ."
     levels = tuple(labels.values())
     frames = _family_blocks(judges)
     if frames:
@@ -535,7 +536,7 @@ def _gap_panel(
             curve = _curve(by_chance, points, even, form)
             series.append(Series("by chance alone", tuple(curve), dash="dash"))
         p = fits["curvature"].p
-        bent = p < 0.05
+        bent = p < fits["curvature"].alpha
         subtitle = f"{'bends more than chance' if bent else 'no bend beyond chance'}, {p_value(p)}"
     target = 0.0 if outcome == "PF" else math.nan
     panel = Picture(
@@ -589,7 +590,7 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
         judge = findings.conditions[row.condition].judge
         p = row.counts.get("p_holm", row.p)
         task = str(row.of.get("task", ALL))
-        sure = p < 0.05
+        sure = p < row.alpha
         if ("task" in row.of) == by_task:
             tested += 1
             better += sure and row.value > 0

@@ -11,7 +11,8 @@ from rubriclab.figures.judge_pictures import extremes, panel_of_strips
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown, mark
 from rubriclab.model.judgment import level_text, variant_text
-from rubriclab.words.phrases import MINUS, ci, inside, number
+from rubriclab.model.text import count
+from rubriclab.words.phrases import MINUS, ci, ends, inside, number, reason
 from rubriclab.words.several import short, simulated_note, whom
 
 DEFAULT, PEOPLE = "default", "people"
@@ -23,6 +24,7 @@ MOST_PULLED = 4
 """Sentences about references below a picture; the matrix shows the others."""
 FAILED = -1
 """How rows name it."""
+NAN = math.nan
 
 
 def has_forms(findings: Findings) -> bool:
@@ -186,6 +188,100 @@ def _differences(
         if about.dataset == dataset and _yardstick(findings, row) == yardstick:
             rows.setdefault((str(row.of["variant"]), about.judge), row)
     return rows
+
+
+CHANGES = {
+    "variant_shift": ("Mean score", f"form {MINUS} default", "points"),
+    "variant_distance": ("Size of an answer's change", "in either direction", "points"),
+    "variant_flips": ("Scores that change", "the judge's noise included", "share of answers"),
+    "variant_excess": ("Scores that change", "beyond the judge's noise", "share of answers"),
+}
+"""What a form changes: title, subtitle and axis of a panel, in the order of Li et al."""
+
+
+def changes_by_form(findings: Findings, dataset: str) -> Shown:
+    """Draw what every form changes against the default: the mean, and single scores.
+
+    Li et al., Figures 4 and 5, and their flips. An order of the rubric is a form too.
+    """
+    title = "**What does each form change, compared with the default?**"
+    panels = []
+    said = []
+    unknown: dict[str, None] = {}
+    for measure, (name, subtitle, axis) in CHANGES.items():
+        rows: dict[tuple[str, str], Row] = {}
+        for row in findings.select(measure):
+            about = findings.conditions[row.condition]
+            if about.dataset == dataset and not about.chooses:
+                rows.setdefault((str(row.of["variant"]), about.judge), row)
+        smallest = {findings.smallest_mean(row.condition) for row in rows.values()}
+        panel = panel_of_strips(
+            findings,
+            rows,
+            title=name,
+            subtitle=subtitle,
+            axis=axis,
+            smallest=smallest.pop() if measure == "variant_shift" and len(smallest) == 1 else NAN,
+            target=0.0 if measure in ("variant_shift", "variant_excess") else NAN,
+        )
+        if panel is None:
+            if measure == "variant_excess":
+                unknown = dict.fromkeys(reason(row) for row in rows.values())
+            continue
+        panels.append(panel)
+        named = [(f"{judge}, {form}", row) for (form, judge), row in rows.items()]
+        said.append(f"{name}, {subtitle}: {extremes(named)}.")
+    if not panels:
+        return Shown(title, None, "")
+    words = "; ".join(_shift_words(findings, dataset)) or "no form surely changes the mean score"
+    note = f"{words[:1].upper()}{words[1:]}. Lines: {ci()}, each form on its own."
+    if math.isfinite(panels[0].smallest):
+        note += " Green: too small to matter."
+    if unknown:
+        note += f" How many change beyond the judge's noise is not known. {' '.join(unknown)}"
+    levels = tuple(dict.fromkeys(level for each in panels for level in each.levels))
+    picture = Picture("strips", (), " ".join(said), levels=levels, panels=tuple(panels))
+    return Shown(title, picture, note + simulated_note(findings))
+
+
+def best_form(findings: Findings, dataset: str, yardstick: str = PEOPLE) -> str:
+    """Say which form to use, by its r with a yardstick: the best one that is surely closer than the
+    default, for each judge; else that the default will do.
+
+    Each difference has its own 95% interval, which is not corrected for the number of forms.
+    """
+    who = whom(findings) if yardstick == PEOPLE else short(yardstick)
+    apart = _differences(findings, "pearson", dataset, yardstick)
+    if not apart:
+        return ""
+    smallest = findings.reading.smallest.r
+    sentences = []
+    others: list[str] = []
+    for judge in dict.fromkeys(judge for _, judge in apart):
+        own = {form: row for (form, name), row in apart.items() if name == judge}
+        closer = {form: row for form, row in own.items() if row.interval[0] > 0}
+        if not closer:
+            others.append(short(judge))
+            continue
+        form = max(closer, key=lambda name: closer[name].value)
+        row = closer[form]
+        small = "" if row.value >= smallest else ", less than matters"
+        interval = ends(*row.interval, ".2f")
+        sentences.append(
+            f"Ask {short(judge)} in the form “{short(form)}”: r with {who} is "
+            f"{number(row.value)} higher than in the default form ({interval}){small}."
+        )
+    if others:
+        judges = count(len(others), "judge")
+        name = f"the other {judges}" if sentences else f"all {judges}"
+        sentences.append(
+            f"For {others[0] if len(others) == 1 else name}, no form surely agrees better with "
+            f"{who} than the default form. Keep the default."
+        )
+    return " ".join(sentences) + EACH_ALONE
+
+
+EACH_ALONE = " Each interval is for its form alone, and not corrected for the number of forms."
 
 
 def scores_of_forms(findings: Findings, dataset: str) -> Shown:

@@ -328,6 +328,7 @@ def plane_of(
     *,
     axes: tuple[str, str],
     smallest: float = math.nan,
+    smallest_x: float = math.nan,
     target: float = math.nan,
     mean: tuple[float, float] = (math.nan, math.nan),
 ) -> Picture:
@@ -342,6 +343,7 @@ def plane_of(
         axes=axes,
         levels=tuple(point.label for point in points),
         smallest=smallest,
+        smallest_x=smallest_x,
         target=target,
         mean=mean,
     )

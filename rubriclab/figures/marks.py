@@ -129,6 +129,8 @@ class Picture:
     ``kind``: how it is drawn, a key of ``KINDS`` in charts.py. ``alt``: the picture in words.
     ``levels``: along the axis; the ``label`` of a mark is one of them. ``axes``: the titles of the
     horizontal and the vertical axis. ``smallest``: half the width of the band of small effects.
+    ``smallest_x``: of a plane, the same along its horizontal axis; only what is small on both axes
+    is then coloured.
     ``reference``: the text at the right end of the dotted line of bars. ``target``: a dotted
     line of curves. ``span``: of cells, the distance from the centre that has full colour; None
     where cells are shares. ``scale``: of slopes, the ends of the scores. ``mean``, ``difference``:
@@ -146,6 +148,7 @@ class Picture:
     axes: tuple[str, str] = ("", "")
     levels: tuple[str, ...] = ()
     smallest: float = math.nan
+    smallest_x: float = math.nan
     reference: str = ""
     target: float = math.nan
     span: float | None = None

@@ -360,7 +360,7 @@ def target_cells(findings: Findings, condition: int) -> Picture | None:
         target, position = row.of["target"], row.of["position"]
         away = f"{number(row.value, '+.2f')}{NBSP}points from its own mean"
         interval = inside(row)
-        if row.level > 0.95 and np.isfinite(row.interval).all():
+        if row.level > 1 - row.alpha and np.isfinite(row.interval).all():
             interval = f"simultaneous {interval}"
         hover = (f"{target} at position {position}", away, interval, CLICK)
         points[target, position] = mark(row, str(position), *hover, expected=0.0)
@@ -594,6 +594,7 @@ def level_curves(findings: Findings, measure: str, factor: str, dataset: str) ->
         return None  # this run has no such measure, or none at these levels
     if measure == "variant_shift":
         points = _with_defaults(findings, points, factor, dataset)
+    points = _by_level(findings, points, factor)
     if len({level for _, level in points}) < 2:
         return None
     about = MEASURES[measure.partition(":")[0]]
@@ -711,7 +712,7 @@ def _points_of_levels(
 def _with_defaults(
     findings: Findings, points: dict[tuple[str, str], Point], factor: str, dataset: str
 ) -> dict[tuple[str, str], Point]:
-    """Return the marks with that of each judge's default, which shifts by 0, in order of levels."""
+    """Return the marks with that of each judge's default, which shifts by 0."""
     default_of = {
         about.judge: about for about in reversed(findings.conditions) if about.dataset == dataset
     }
@@ -720,6 +721,22 @@ def _with_defaults(
         level = level_text(default_of[judge].variant[factor])
         hover = (f"{judge} {_at_level(factor, level)}", "the default itself")
         out[judge, level] = Point(level, 0.0, number(0.0), hover=hover)
-    if all(level.replace(".", "", 1).isdigit() for _, level in out):
-        return dict(sorted(out.items(), key=lambda kept: float(kept[0][1])))
     return out
+
+
+def _by_level(
+    findings: Findings, points: dict[tuple[str, str], Point], factor: str
+) -> dict[tuple[str, str], Point]:
+    """Return the marks in order of their levels: as numbers, else as the run lists them.
+
+    All panels of a factor then have the same axis, whichever level is the default.
+    """
+    levels = [
+        level_text(about.variant[factor])
+        for about in findings.conditions
+        if factor in about.variant
+    ]
+    order = list(dict.fromkeys(levels))
+    if all(level.replace(".", "", 1).isdigit() for level in order):
+        order.sort(key=float)
+    return dict(sorted(points.items(), key=lambda kept: order.index(kept[0][1])))

@@ -11,7 +11,6 @@ from typing import Literal
 
 from rubriclab.core.fairness import LOW, ONE_SCORE, ONE_TIE, UNKNOWN
 from rubriclab.core.judgments import widest
-from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import MIN_UNITS, Verdict, Verdicts
 from rubriclab.measures.expected_error import ExpectedError, error_by_orders
@@ -189,6 +188,6 @@ def gap_matters(given: Verdicts | None, gap: Row | None) -> bool:
     ``gap``: the row of the two orders that differ most. Its interval decides, even where the
     verdict on the mean does not find an effect.
     """
-    if given is None or given.mean is None or gap is None or not given.gate.p <= ALPHA:
+    if given is None or given.mean is None or gap is None or not given.gate.open:
         return False
     return bool(gap.interval[0] > given.mean.smallest)

@@ -211,7 +211,7 @@ def alt_test(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Cau
         adjusted = benjamini_yekutieli(np.array([test.p for test in tests]))
         paper = benjamini_yekutieli(np.array([test.paper for test in tests]))
         counts = {"n": len(tested), "epsilon": epsilon}
-        rate = winning_rate(adjusted, len(tested))
+        rate = winning_rate(adjusted, len(tested), arm.alpha)
         yield Row("alt_winning_rate", rate, of, counts=counts)
         if protocol == CONSTANT and rate.value >= PASSES:
             yield Caution("constant_passes")
@@ -222,11 +222,14 @@ def alt_test(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Cau
         yield Caution("many_raters")
 
 
-def winning_rate(p: Floats, tested: int) -> Estimate:
-    """Return the share of tested annotators against whom the judge wins; ``p``: (annotators,)."""
+def winning_rate(p: Floats, tested: int, rate: float = FALSE_DISCOVERIES) -> Estimate:
+    """Return the share of tested annotators against whom the judge wins.
+
+    ``p``: (annotators,). ``rate``: of false discoveries, less at a look at part of a run.
+    """
     if tested < FEWEST_RATERS:
         return missing("few_raters")
-    return plain(float((p < FALSE_DISCOVERIES).sum()) / tested, "share_of_raters")
+    return plain(float((p < rate).sum()) / tested, "share_of_raters")
 
 
 def _of_raters(

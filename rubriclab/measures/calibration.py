@@ -89,7 +89,7 @@ def by_order(arm: Arm, kept: Ints, brier: Floats, loss: Floats) -> Iterator[Row]
             code: _of_calls(arm, arm.item[kept][rows], values[rows], reach)
             for code, rows in asked.items()
         }
-        level = simultaneous([*made.values()])
+        level = simultaneous([*made.values()], level=arm.level)
         for code, estimate in made.items():
             of = {"order": arm.order_label(code)}
             yield Row(measure, estimate, of, counts={"n": int(asked[code].sum())}, level=level)
@@ -113,6 +113,6 @@ def reliability(arm: Arm, item: Ints, p: Floats, came: Floats) -> Iterator[Row]:
         reach = float(count.max() / count[count > 0].mean())
         estimate = ratio(hits, count, names, partial(Reach, reach, least=0.0, most=1.0))
         rows.append((round(stated, 2), estimate, int(inside.sum())))
-    level = simultaneous([estimate for _, estimate, _ in rows])
+    level = simultaneous([estimate for _, estimate, _ in rows], level=arm.level)
     for stated, estimate, n in rows:
         yield Row("agreed_share", estimate, {"stated": stated}, counts={"n": n}, level=level)

@@ -70,11 +70,13 @@ def order_grid(calls: Pooled, widest: Arm) -> tuple[Grid, list[int]]:
     return grid, list(columns)
 
 
-def expected_error(calls: Pooled, grid: Grid, columns: list[int]) -> ExpectedError:
+def expected_error(
+    calls: Pooled, grid: Grid, columns: list[int], level: float = 0.95
+) -> ExpectedError:
     """Return the expected error of the mean of one call in each of these orders.
 
     Items without a score in every order are left out. Raises LabError if all are, and if there are
-    fewer than 8 independent units.
+    fewer than 8 independent units. ``level``: of the interval.
     """
     known = grid.noise[np.isfinite(grid.noise)]
     noise = np.where(np.isfinite(grid.noise), grid.noise, known.mean())
@@ -92,7 +94,8 @@ def expected_error(calls: Pooled, grid: Grid, columns: list[int]) -> ExpectedErr
         away**2 - error + of_call, calls.unit, calls.names, lambda _: Student(lopsided=True)
     )
     low, high = (
-        math.sqrt(max(end, 0.0)) if math.isfinite(end) else math.nan for end in square.interval()
+        math.sqrt(max(end, 0.0)) if math.isfinite(end) else math.nan
+        for end in square.interval(level)
     )
     margin = float(np.nanmax(np.abs(away) + 1.96 * np.sqrt(of_call)))
     if not math.isfinite(high):
@@ -103,7 +106,7 @@ def expected_error(calls: Pooled, grid: Grid, columns: list[int]) -> ExpectedErr
         distance=math.sqrt(max(square.value, 0.0)),
         low=low,
         high=high,
-        level=0.95,
+        level=level,
         margin=margin,
         items=int(everywhere.sum()),
         groups=square.units,
@@ -117,4 +120,6 @@ def error_by_orders(calls: Pooled, widest: Arm) -> tuple[list[int], dict[int, Ex
     """
     grid, columns = order_grid(calls, widest)
     numbers = range(1, len(columns) + 1)
-    return columns, {number: expected_error(calls, grid, columns[:number]) for number in numbers}
+    return columns, {
+        number: expected_error(calls, grid, columns[:number], widest.level) for number in numbers
+    }

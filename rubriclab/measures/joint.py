@@ -237,7 +237,8 @@ def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
             Row("first_minus_last", every[-1], of, counts={"n": int(n.sum())})
         )
     for rows in made.values():
-        level = simultaneous([row.estimate for row in rows if not row.estimate.why])
+        known = [row.estimate for row in rows if not row.estimate.why]
+        level = simultaneous(known, level=arm.level)
         yield from (replace(row, level=level) for row in rows)
 
 

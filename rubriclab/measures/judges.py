@@ -47,6 +47,7 @@ MIN_JUDGES = 3
     axes={"pairs", "lists"},
     charts=(Chart("bars", "disagreement", by="judges"),),
     per="run",
+    joins_judges=True,
 )
 def judges(arms: Sequence[Arm], reading: ReadingPart | None = None) -> Iterator[Row]:
     """Yield rows for each group of arms that differ only in their judge; the first is the base."""
@@ -106,11 +107,41 @@ def _over(base: Arm, hits: Floats | Bools, trials: Floats | Bools) -> Estimate:
     return share(sum_by(unit, hits, base.units), sum_by(unit, trials, base.units), base.unit_names)
 
 
-def calls_apart(arm: Arm, other: Arm) -> Ints:
-    """Return the calls of ``arm`` that both judges answered, and not with the same choice."""
-    _, choices = side_by_side((arm, other), arm)
-    both = choices.min(axis=1) >= stats.NO_WINNER
-    return np.asarray(arm.call[both & (choices[:, 0] != choices[:, 1])])
+def counterpart(arm: Arm, judge: str) -> Arm | None:
+    """Return the arm in which another judge was asked the same as in this one, or None."""
+    about = arm.condition
+    for other in arm.run.arms:
+        asked = other.condition
+        same = (asked.setting[1:], asked.strategy) == (about.setting[1:], about.strategy)
+        if same and asked.judge == judge:
+            return other
+    return None
+
+
+def rows_apart(arm: Arm, other: Arm) -> tuple[Ints, Ints]:
+    """Return the judgments on which two arms differ, (pairs,) rows of each, by calls of ``arm``.
+
+    A pair is about the same item in the same order, repeats in turn. Both were parsed, and their
+    choices or scores are not the same.
+    """
+    orders: dict[tuple[int, ...], int] = {}
+
+    def keys(each: Arm) -> list[tuple[int, int, int]]:
+        shown = [orders.setdefault(tuple(row), len(orders)) for row in each.shown.tolist()]
+        order = np.array(shown, dtype=np.int64)[each.order]
+        item = each.item_code[each.item]
+        asked = np.unique(np.stack([item, order]), axis=1, return_inverse=True)[1].ravel()
+        repeat = rank_within(asked.astype(np.int64), each.call, each.repeat)
+        return list(zip(item.tolist(), order.tolist(), repeat.tolist(), strict=True))
+
+    row_of = {key: row for row, key in enumerate(keys(other))}
+    pairs = [(row, row_of[key]) for row, key in enumerate(keys(arm)) if key in row_of]
+    mine, theirs = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    answer, others = (
+        (arm.position, other.position) if arm.condition.chooses else (arm.value, other.value)
+    )
+    apart = arm.ok[mine] & other.ok[theirs] & (answer[mine] != others[theirs])
+    return mine[apart], theirs[apart]
 
 
 def family_of(model: str, families: Mapping[str, str] | None = None) -> str:
@@ -277,7 +308,8 @@ def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
     rest = unfairness - level - slope * consistency
     spread = consistency - consistency.mean()
     error = math.sqrt(float((rest**2).sum()) / freedom / float((spread**2).sum()))
-    reach = float(special.stdtrit(freedom, 0.975)) * error
+    level_of_all = max(arm.level for arm in group)
+    reach = float(special.stdtrit(freedom, 0.5 + level_of_all / 2)) * error
     yield Row(
         "pf_on_pc",
         replace(of_level, value=slope, why=""),

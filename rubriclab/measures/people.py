@@ -174,24 +174,32 @@ def among_people(given: Rated) -> Iterator[Row]:
         yield from by_target(given, "call_pearson", several, one_call, BY_Z, {})
 
 
-def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, stats.Budget]]:
-    """Return for each number of calls the mean r over subsets, and the first criterion's subsets.
+def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, Floats]]:
+    """Return for each number of calls the mean r over subsets, and r of each subset, (subsets,).
 
-    With several criteria it is their mean.
+    With several criteria both are means over the criteria: a subset is the same orders for all.
     """
     tables, every = rounds(given.arm), []
-    for _, items in given.targets(which):
-        if len(items) > 1:
-            unit, names = given.units(items)
-            made = stats.budget(tables[:, items], given.human[items], unit, len(names), calls)
-            every.append(
-                [(left_out(*part.r, names, BY_Z, none="constant_side"), part) for part in made]
-            )
-    together = zip(*every, strict=True)
-    return [
-        (average([e for e, _ in parts], BY_Z) if parts[1:] else parts[0][0], parts[0][1])
-        for parts in together
-    ]
+    targets = [items for _, items in given.targets(which) if len(items) > 1]
+    for items in targets:
+        unit, names = given.units(items)
+        made = stats.budget(
+            tables[:, items],
+            given.human[items],
+            unit,
+            len(names),
+            calls,
+            most_items=max(map(len, targets)),
+        )
+        every.append(
+            [(left_out(*part.r, names, BY_Z, none="constant_side"), part.each) for part in made]
+        )
+    curve = []
+    for parts in zip(*every, strict=True):
+        estimates = [estimate for estimate, _ in parts]
+        together = average(estimates, BY_Z) if len(parts) > 1 else estimates[0]
+        curve.append((together, np.mean([each for _, each in parts], axis=0)))
+    return curve
 
 
 def budgets(given: Rated) -> Iterator[Row]:
@@ -202,14 +210,18 @@ def budgets(given: Rated) -> Iterator[Row]:
     most = rounds(given.arm).shape[2]
     calls = [k for k in CALLS if k < most] + [most]
     curve = budget(given, given.paired, calls)
-    for number, (estimate, made) in zip(calls, curve, strict=False):
-        counts = {"n": len(given.paired), "subsets": made.subsets, "band": list(made.band)}
+    for number, (estimate, each) in zip(calls, curve, strict=False):
+        counts = {
+            "n": len(given.paired),
+            "subsets": int(np.isfinite(each).sum()),
+            "band": list(stats.band(each)),
+        }
         yield Row("budget_pearson", estimate, {"calls": number}, counts=counts)
     if most > 2 and len(curve) == len(calls) and given.arm.condition.strategy != "fixed":
-        yield orders_enough(calls, [estimate for estimate, _ in curve])
+        yield orders_enough(calls, [estimate for estimate, _ in curve], given.arm.level)
 
 
-def orders_enough(calls: list[int], curve: list[Estimate]) -> Row:
+def orders_enough(calls: list[int], curve: list[Estimate], level: float = 0.95) -> Row:
     """Return the number of orders at which r has made ENOUGH_GAIN of its way from one to all.
 
     Between two numbers of orders the curve is taken to be straight. Where r surely gains nothing,
@@ -219,7 +231,7 @@ def orders_enough(calls: list[int], curve: list[Estimate]) -> Row:
     for estimate in curve:
         if estimate.why or not np.isfinite(estimate.value):
             return Row("orders_enough", missing(estimate.why or "undefined"), counts=counts)
-    low, _ = (curve[-1] - curve[0]).interval(0.95)
+    low, _ = (curve[-1] - curve[0]).interval(level)
     if not low > 0:
         return Row("orders_enough", missing("no_gain_of_orders"), counts=counts)
     units = curve[0].units
@@ -228,7 +240,7 @@ def orders_enough(calls: list[int], curve: list[Estimate]) -> Row:
     value = _crossing(calls, values)
     each = np.array([_crossing(calls, row) for row in without])
     estimate = left_out(value, each, curve[0].unit, Student())
-    ends = tuple(np.clip(estimate.interval(0.95), calls[0], calls[-1]).tolist())
+    ends = tuple(np.clip(estimate.interval(level), calls[0], calls[-1]).tolist())
     return Row("orders_enough", estimate, counts=counts, ends=(ends[0], ends[1]))
 
 
@@ -263,7 +275,7 @@ def single_orders(given: Rated) -> Iterator[Row]:
         made.append(
             (order, left_out(*r, names, Fisher(lengthened=True), none="constant_side"), len(here))
         )
-    level = simultaneous([estimate for _, estimate, _ in made])
+    level = simultaneous([estimate for _, estimate, _ in made], level=arm.level)
     rounded = np.round([estimate.value for _, estimate, _ in made], 12)
     for order, estimate, n in made:
         of = {"order": arm.order_label(order)}

@@ -343,7 +343,8 @@ def scores_by_position(arm: Arm) -> tuple[Floats, list[Row]]:
                 )
             )
     enough = [k for k, row in enumerate(rows) if row.estimate.units >= MIN_RESAMPLED]
-    level = simultaneous([rows[k].estimate for k in enough], [known[k] for k in enough])
+    of_enough = [known[k] for k in enough]
+    level = simultaneous([rows[k].estimate for k in enough], of_enough, arm.level)
     table = np.array([row.value for row in rows]).reshape(len(arm.names), arm.positions)
     return table, [replace(row, level=level) for row in rows]
 

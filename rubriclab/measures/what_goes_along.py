@@ -111,7 +111,7 @@ NONE = "none"
 """The table's row in which nothing is removed."""
 
 
-@topic("what_goes_along", axes={"pairs", "lists"}, per="run")
+@topic("what_goes_along", axes={"pairs", "lists"}, per="run", joins_judges=True)
 def what_goes_along(arms: Sequence[Arm]) -> Iterator[Row]:
     """Yield rows for conditions that differ only in their judge, on each data set and on all.
 

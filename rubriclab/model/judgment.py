@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from rubriclab.model.constraint import Constraint
+from rubriclab.model.looks import RunLooks
 
 Reorder = Literal["options", "criteria", "responses", "pairs", "lists", "bare"]
 """What a call lists: score options, criteria, several answers to score, two answers or a list of
@@ -316,6 +317,7 @@ class JudgmentTable:
     condition. ``calls``: of a log what is known of each (call, condition, status, ``text`` its
     reply, ``prompt`` its messages as JSON), or None. ``notes``: (condition, one of NOTED) -> calls
     that have it.
+    ``looks``: when the run was to be looked at; None if only at its end.
     """
 
     run: str
@@ -331,6 +333,7 @@ class JudgmentTable:
     reading: Mapping[str, Any] = field(default_factory=dict)
     calls: pd.DataFrame | None = None
     notes: Mapping[tuple[int, str], int] = field(default_factory=dict)
+    looks: RunLooks | None = None
 
     @property
     def simulated(self) -> bool:

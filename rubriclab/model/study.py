@@ -22,6 +22,7 @@ from pydantic_core import ErrorDetails
 from rubriclab.model.judge import RESERVED, JudgeSettings, Seed
 from rubriclab.model.judge_options import Packing
 from rubriclab.model.judgment import Reorder, step_of
+from rubriclab.model.looks import Stop
 from rubriclab.model.orders import MAX_CALLS, STRATEGIES, Strategy, known_strategy
 from rubriclab.model.part import Part
 from rubriclab.model.text import LabError, digest, look_alike, shorten
@@ -454,6 +455,11 @@ class DesignPart(Part):
         "", description="Prompt for pairs and lists: the letter alone, or the prompt of a paper."
     )
     seed: Seed = Field(0, description="Seed of random orders.")
+    stop: Stop | None = Field(
+        None,
+        description="Stop before all calls are asked: known, as soon as the order is shown to "
+        "matter, or decided, as soon as every question has its answer.",
+    )
     vary: VaryPart = VaryPart()
 
     @field_validator("reorder", mode="before")

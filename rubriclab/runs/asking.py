@@ -96,6 +96,11 @@ class Asking:
         self._stopping.set()
         self._freed.set()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether no further call goes out."""
+        return self._stopping.is_set()
+
     def halt(self, reason: str) -> None:
         """Ask this judge nothing more. Other judges go on."""
         self.reason = self.reason or f"{self.settings.name}: {reason}"

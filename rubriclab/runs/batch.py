@@ -23,6 +23,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judge_kind import OWN_KINDS
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, count, file_name
+from rubriclab.runs.looking import Batch, open_batches
 from rubriclab.runs.runner import keep_run
 from rubriclab.store.database import in_words
 from rubriclab.store.store import Store
@@ -123,10 +124,11 @@ class _Found:
 
 
 def write_batch(
-    store: Store, plan: Plan, folder: Path, *, retry_failed: bool = False
+    store: Store, plan: Plan, folder: Path, *, retry_failed: bool = False, ask_all: bool = False
 ) -> tuple[list[Path], int, list[str]]:
     """Write, in pieces, the calls that the store has no reply to.
 
+    Of a study that stops early, these are the calls before the next look, unless ``ask_all``.
     Returns (the files, the number of their calls, judges that cannot be asked by files). No key is
     written. Raises LabError for a folder that holds anything, and if nothing is left to ask.
     """
@@ -137,10 +139,11 @@ def write_batch(
         )
     known = next((info for info in store.runs() if info.identity == plan.identity), None)
     done = store.final_keys(known.id, retry_failed) if known else set()
+    batches = open_batches(store, known.id if known else "", plan, done, ask_all=ask_all)
     files: list[Path] = []
     calls = 0
     for number, settings in enumerate(plan.study.judges, 1):
-        lines = _requests(plan, settings, done) if settings.about.chat else iter(())
+        lines = _requests(plan, settings, batches, done) if settings.about.chat else iter(())
         stem = f"{number:02}-{file_name(settings.name, '')}"
         for piece, requests in enumerate(_pieces(lines), 1):
             path = folder / f"{stem}-{piece:05}.jsonl"
@@ -184,9 +187,12 @@ def _piece(first: bytes, lines: Iterator[bytes], rest: list[bytes]) -> Iterator[
         number, size = number + 1, size + len(line)
 
 
-def _requests(plan: Plan, settings: JudgeSettings, done: set[str]) -> Iterator[bytes]:
-    """Yield a line for each call of a judge that has no reply yet."""
-    for call in plan.calls(settings.name):
+def _requests(
+    plan: Plan, settings: JudgeSettings, batches: Sequence[Batch], done: set[str]
+) -> Iterator[bytes]:
+    """Yield a line for each call of a judge in these batches that has no reply yet."""
+    own = [batch.calls(plan) for batch in batches if batch.judge == settings.name]
+    for call in chain.from_iterable(own):
         if call.key not in done:
             body = request_body(settings, call)
             request = {
@@ -277,6 +283,11 @@ def _keep_state(store: Store, run: str, plan: Plan, made: Answers) -> None:
     """Keep the run's state after these files: finished, failed, or paused with what is left."""
     info = store.run(run)
     made.left = len(plan) - info.done
+    if plan.looks is not None:
+        done = store.final_keys(run)
+        batches = open_batches(store, run, plan, done, ask_all=False)
+        missing = (call for batch in batches for call in batch.calls(plan) if call.key not in done)
+        made.left = sum(1 for _ in missing)
     if made.left:
         store.set_state(run, "paused", made.sentence())
     elif info.failed < info.done:

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from rubriclab.core.batches import planned_looks
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import MIN_UNITS, units_needed
@@ -27,6 +28,7 @@ from rubriclab.model.text import count, duration, shorten
 from rubriclab.study.decisions import packs
 from rubriclab.study.parts import PlanPart
 from rubriclab.study.plan import Plan
+from rubriclab.study.plan_looks import scope_of
 from rubriclab.study.subjects import Shape
 
 SIGNS_PER_TOKEN = 4.0
@@ -102,6 +104,7 @@ class Power:
     """What can be detected about one data set and axis.
 
     answers: answers (or comparisons) that are asked about. groups: independent units.
+    unit: what a group is called.
     smallest: the mean change, in points (for choices, a position's gain, in percentage points),
         that the run detects with a chance of POWER. None if it shows one order or has too few
         units.
@@ -112,6 +115,7 @@ class Power:
 
     answers: int
     groups: int
+    unit: str
     smallest: float | None
     groups_for_no: int
     sentence: str
@@ -127,6 +131,9 @@ class Estimate(Power):
     others: the sentences of the further data sets and axes.
     shares: calls by data set, axis and level.
     rests_on: whether time and spread are assumed or measured.
+    looks: after how many units of the first data set and axis a study that may stop early is
+        looked at; empty for other studies.
+    at_least: what such a study takes if every judge stops at its first look.
     """
 
     calls: int
@@ -137,20 +144,52 @@ class Estimate(Power):
     others: tuple[str, ...]
     shares: tuple[tuple[str, int], ...]
     rests_on: str
+    looks: tuple[int, ...] = ()
+    at_least: "AtLeast | None" = None
 
     def sentences(self) -> list[str]:
         """Return the estimate in lines of text."""
-        lines = [f"{count(self.calls, 'call')}, about {duration(self.seconds)} ({self.rests_on})."]
+        lines = self._calls_and_time()
         tokens = (
             f"About {self.tokens_in:,} tokens in and {self.tokens_out:,} out, guessed from the "
             "number of characters"
         )
+        if self.at_least is not None:
+            tokens = f"At most {tokens[0].lower()}{tokens[1:]}"
         if self.price is None:
             lines.append(f"{tokens}.")
-        else:
+        elif self.at_least is None or self.at_least.price is None:
             lines.append(f"{tokens}: {self.price:,.2f} at your prices.")
+        else:
+            least = f"{self.at_least.price:,.2f}"
+            lines.append(f"{tokens}: {least} to {self.price:,.2f} at your prices.")
         lines += [f"{name}: {count(calls, 'call')}." for name, calls in self.shares]
         return [*lines, self.sentence, *self.others]
+
+    def _calls_and_time(self) -> list[str]:
+        """Return the numbers of calls and the time; of a study that may stop early, the ranges."""
+        if self.at_least is None:
+            calls = count(self.calls, "call")
+            return [f"{calls}, about {duration(self.seconds)} ({self.rests_on})."]
+        *early, last = (f"{units:,}" for units in self.looks)
+        return [
+            f"At least {self.at_least.calls:,}, at most {count(self.calls, 'call')}: each judge "
+            f"stops as soon as its answer is clear (looked at after {', '.join(early)} and {last} "
+            f"of {last} {self.unit}s).",
+            "A judge that clearly favours a position ends near the lower number, an unbiased one "
+            "near the upper.",
+            f"About {duration(self.at_least.seconds)} to {duration(self.seconds)} "
+            f"({self.rests_on}).",
+        ]
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """What a study that may stop early takes if every judge stops at its first look."""
+
+    calls: int
+    seconds: float
+    price: float | None
 
 
 def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None) -> Estimate:
@@ -159,7 +198,8 @@ def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None)
     ``effect``: a change that it should detect, in the unit of ``Power.smallest``.
     """
     baselines = _baselines(plan)
-    costs = _costs(plan, baselines, seen)
+    costs = _costs(plan, baselines, seen, plan.planned)
+    looks, at_least = _looks(plan, baselines, seen)
     powers = [_power(plan, part, seen, effect) for part in baselines]
     sentences = [power.sentence for power in powers]
     if len(powers) > 1:
@@ -176,7 +216,25 @@ def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None)
         others=tuple(sentences[1:]),
         shares=tuple(shares.items()) if len(shares) > 1 else (),
         rests_on=f"as in {shorten(seen.name)}" if seen else "assumed, not measured",
+        looks=looks,
+        at_least=at_least,
     )
+
+
+def _looks(
+    plan: Plan, baselines: Sequence[PlanPart], seen: Pilot | None
+) -> tuple[tuple[int, ...], AtLeast | None]:
+    """Return the looks of the first data set and axis, and what the first look takes."""
+    if plan.looks is None or all(len(looks.units) < 2 for looks in plan.looks.scopes.values()):
+        return (), None
+    first_batch = [calls[0] for calls in plan.looks.planned]
+    costs = _costs(plan, baselines, seen, first_batch)
+    at_least = AtLeast(
+        calls=sum(first_batch),
+        seconds=max(costs.seconds.values()),
+        price=sum(costs.prices) if costs.prices else None,
+    )
+    return plan.looks.scopes[plan.scopes[0]].units, at_least
 
 
 def _baselines(plan: Plan) -> list[PlanPart]:
@@ -197,9 +255,12 @@ class _Costs:
     prices: list[float]
 
 
-def _costs(plan: Plan, baselines: Sequence[PlanPart], seen: Pilot | None) -> _Costs:
+def _costs(
+    plan: Plan, baselines: Sequence[PlanPart], seen: Pilot | None, planned: Sequence[int]
+) -> _Costs:
+    """Return what a plan takes. ``planned``: the calls of each condition that are asked."""
     asked: Counter[tuple[str, tuple[str, ...]]] = Counter()
-    for condition, code, calls in zip(plan.conditions, plan.part_of, plan.planned, strict=True):
+    for condition, code, calls in zip(plan.conditions, plan.part_of, planned, strict=True):
         asked[condition.judge, plan.parts[code].scope] += calls
     costs = _Costs(0.0, 0.0, dict.fromkeys((judge.name for judge in plan.study.judges), 0.0), [])
     for judge in plan.study.judges:
@@ -245,7 +306,7 @@ def _name_of(plan: Plan, part: PlanPart, *level: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Units:
+class PartUnits:
     """Independent units of a part. ``noun``: what they are called."""
 
     number: int
@@ -271,27 +332,48 @@ class _Search:
 
 def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None) -> Power:
     """Return what the first judge's calls about a part can detect."""
-    units = _units(plan, part)
+    units = units_of_part(plan, part)
     spread = None if seen is None else seen.spread
+    level = _last_level(plan, part)
     if part.axis in CHOICES:
-        search = _search_choices(plan, part, units, spread)
+        search = _search_choices(plan, part, units, spread, level)
     else:
-        search = _search_scores(plan, part, units, spread)
+        search = _search_scores(plan, part, units, spread, level)
     smallest = search.find(units.number)
     sentence = _power_sentence(part, units, search, smallest)
     for_effect = None
     if effect is not None and search.find(MOST_GROUPS) is not None:
         for_effect = _units_for(search, effect)
         sentence += f" {_effect_sentence(part, units, effect, for_effect)}"
-    return Power(search.answers, units.number, smallest, search.needed, sentence, for_effect)
+    return Power(
+        answers=search.answers,
+        groups=units.number,
+        unit=units.noun,
+        smallest=smallest,
+        groups_for_no=search.needed,
+        sentence=sentence,
+        groups_for_effect=for_effect,
+    )
 
 
-def _search_choices(plan: Plan, part: PlanPart, units: _Units, spread: float | None) -> _Search:
+def _last_level(plan: Plan, part: PlanPart) -> float:
+    """Return what the p values of a part are compared with when all its calls are in.
+
+    Looks before the end have spent some of the 5%.
+    """
+    if plan.looks is None:
+        return ALPHA
+    return planned_looks(plan.looks.scopes[scope_of(part)].units[-1]).levels[-1]
+
+
+def _search_choices(
+    plan: Plan, part: PlanPart, units: PartUnits, spread: float | None, level: float
+) -> _Search:
     limits = plan.study.reading.smallest
     shares = [units_needed(limits.share, 1 - 1 / shape.positions) for shape in _shapes(part)]
     per_group = len(part.subjects) / units.number
     return _Search(
-        find=partial(_smallest_share, part, per_group=per_group, spread=spread),
+        find=partial(_smallest_share, part, per_group=per_group, spread=spread, level=level),
         needed=max(*shares, units_needed(limits.single, 1.0)),
         answers=len(part.subjects),
         noun="comparison",
@@ -299,7 +381,9 @@ def _search_choices(plan: Plan, part: PlanPart, units: _Units, spread: float | N
     )
 
 
-def _search_scores(plan: Plan, part: PlanPart, units: _Units, spread: float | None) -> _Search:
+def _search_scores(
+    plan: Plan, part: PlanPart, units: PartUnits, spread: float | None, level: float
+) -> _Search:
     limits = plan.study.reading.smallest
     per_group = len(part.subjects) / units.number
     lines = {shape: _contrasts(part, plan.study.judges[0], shape) for shape in _shapes(part)}
@@ -307,7 +391,7 @@ def _search_scores(plan: Plan, part: PlanPart, units: _Units, spread: float | No
     def find(number: int) -> float | None:
         changes = []
         for shape, line in lines.items():
-            change = _smallest_change(shape, line, number, per_group, spread)
+            change = _smallest_change(shape, line, number, per_group, spread, level)
             if change is not None:
                 changes.append(change)
         return min(changes, default=None)
@@ -331,7 +415,9 @@ def _shapes(part: PlanPart) -> list[Shape]:
     return [shape for shape in part.by_shape if shape.positions > 1]
 
 
-def _power_sentence(part: PlanPart, units: _Units, search: _Search, smallest: float | None) -> str:
+def _power_sentence(
+    part: PlanPart, units: PartUnits, search: _Search, smallest: float | None
+) -> str:
     if part.axis == "bare":
         return (
             "Nothing is listed, so nothing is reordered. Ask the same answers with a rubric too, "
@@ -366,7 +452,7 @@ def _units_for(search: _Search, effect: float) -> int:
     return MIN_UNITS + index
 
 
-def _effect_sentence(part: PlanPart, units: _Units, effect: float, needed: int) -> str:
+def _effect_sentence(part: PlanPart, units: PartUnits, effect: float, needed: int) -> str:
     unit = "percentage points" if part.axis in CHOICES else "points"
     number = f"{needed:,} {units.noun}s"
     if needed >= MOST_GROUPS:
@@ -418,7 +504,7 @@ def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings) -> float:
     for code in part.of_item:
         item = plan.items[code]
         texts[code] = len(item.instruction) + len(item.response) + len(item.reference)
-    calls = list(islice(plan.calls(judge.name, part.scope), SAMPLED_CALLS))
+    calls = list(islice(plan.calls(judge.name, scope_of(part)), SAMPLED_CALLS))
     frames = questions = 0
     for call in calls:
         lengths = [len(message["content"]) for message in call.messages]
@@ -443,7 +529,7 @@ def _answer_tokens(part: PlanPart) -> float:
 # ---------------------------------------------------------------- what it can detect
 
 
-def _units(plan: Plan, part: PlanPart) -> _Units:
+def units_of_part(plan: Plan, part: PlanPart) -> PartUnits:
     """Return the independent units as results take them.
 
     These are prompts if every item has one and some share one, else texts (blocks) in the same way,
@@ -453,8 +539,8 @@ def _units(plan: Plan, part: PlanPart) -> _Units:
     for name, noun in (("prompt", "prompt"), ("block", "text")):
         values = [getattr(item, name) for item in items]
         if all(values) and len(set(values)) < len(values):
-            return _Units(len(set(values)), noun)
-    return _Units(len(items), "comparison" if part.axis in CHOICES else "answer")
+            return PartUnits(len(set(values)), noun)
+    return PartUnits(len(items), "comparison" if part.axis in CHOICES else "answer")
 
 
 def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray:
@@ -484,9 +570,14 @@ def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray
 
 
 def _smallest_change(
-    shape: Shape, lines: np.ndarray, groups: int, per_group: float, spread: float | None
+    shape: Shape,
+    lines: np.ndarray,
+    groups: int,
+    per_group: float,
+    spread: float | None,
+    level: float,
 ) -> float | None:
-    """Return the mean change, from end to end of the list, that is detected with POWER at ALPHA.
+    """Return the mean change, from end to end of the list, that is detected with POWER at a level.
 
     In points; None for one order. ``spread``: of a pilot run, else as ``_spread_of_mean`` assumes.
     """
@@ -494,7 +585,7 @@ def _smallest_change(
         return None
     if spread is None:
         spread = _spread_of_mean(shape, lines, per_group)
-    return _detected(spread, groups)
+    return _detected(spread, groups, level)
 
 
 def _spread_of_mean(shape: Shape, lines: np.ndarray, per_group: float) -> float:
@@ -514,7 +605,7 @@ def _spread_of_mean(shape: Shape, lines: np.ndarray, per_group: float) -> float:
 
 
 def _smallest_share(
-    part: PlanPart, groups: int, per_group: float, spread: float | None
+    part: PlanPart, groups: int, per_group: float, spread: float | None, level: float
 ) -> float | None:
     """Return the share that a position gains, as ``_smallest_change``, in percentage points.
 
@@ -530,15 +621,15 @@ def _smallest_share(
         return None
     if spread is None:
         spread = 100 * math.sqrt(DISCORDANT / 4 / per_group)
-    return _detected(spread, groups)
+    return _detected(spread, groups, level)
 
 
-def _detected(spread: float, groups: int) -> float:
-    """Return the mean over units that is detected with POWER at ALPHA.
+def _detected(spread: float, groups: int, level: float) -> float:
+    """Return the mean over units that is detected with POWER at a level.
 
     ``spread``: the standard deviation of a unit.
     """
-    reach = student.ppf(1 - ALPHA / 2, groups - 1) + student.ppf(POWER, groups - 1)
+    reach = student.ppf(1 - level / 2, groups - 1) + student.ppf(POWER, groups - 1)
     return float(reach * spread / math.sqrt(groups))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rubriclab.judges.python import code_folder, with_code
 from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.looks import RunLooks
 from rubriclab.model.study import Study, validated
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.runs.loading import Folder, rubric_of_part, wordings_of
@@ -148,10 +149,20 @@ def misfit(store: Store, id: str, planned: Plan) -> str:
     own = [replace(condition, dataset="") for condition in planned.conditions]
     if given != own or tuple(table.planned) != tuple(map(int, planned.planned)):
         return "its conditions differ from those of its study"
+    if _looks_by_axis(table.looks) != _looks_by_axis(planned.looks):
+        return "its looks differ from those of its study"
     foreign = store.final_keys(id) - {call.key for call in planned.calls()}
     if foreign:
         return f"{count(len(foreign), 'call')} in it would never be asked by its study"
     return ""
+
+
+def _looks_by_axis(looks: RunLooks | None) -> object:
+    """Return what makes up a run's looks, without the name of its data set."""
+    if looks is None:
+        return None
+    scopes = [(reorder, own.units, dict(own.batch)) for (_, reorder), own in looks.scopes.items()]
+    return looks.stop, scopes, looks.planned
 
 
 def refuse_misfit(store: Store, id: str, planned: Plan) -> None:

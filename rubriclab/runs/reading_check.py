@@ -19,6 +19,7 @@ from rubriclab.core.fairness import LEAST_FREE_MASS
 from rubriclab.judges.served import in_figures, is_public
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Outcome, Reply, Status, level_text
+from rubriclab.model.looks import Scope
 from rubriclab.model.text import count, shorten
 from rubriclab.runs.forecast import price_of_reply
 from rubriclab.runs.prompt_size import (
@@ -232,8 +233,7 @@ def check_requests(
 
     ``skip``: keys of calls to leave out.
     """
-    scopes = dict.fromkeys(part.scope for part in plan.parts)
-    by_scope = [_units(plan, judge, scope, skip) for scope in scopes]
+    by_scope = [_units(plan, judge, scope, skip) for scope in plan.scopes]
     in_turn = (unit for turn in zip_longest(*by_scope) for unit in turn if unit is not None)
     wanted = max(1, -(-number // CALLS_A_UNIT))  # rounded up
     units = [_ordered(unit, twice=index == 0) for index, unit in enumerate(islice(in_turn, wanted))]
@@ -252,7 +252,7 @@ def check_requests(
 
 
 def _units(
-    plan: Plan, judge: str, scope: tuple[str, ...], skip: frozenset[str]
+    plan: Plan, judge: str, scope: Scope, skip: frozenset[str]
 ) -> Iterator[list[list[Call]]]:
     """Yield the requests about one answer after the other, of a data set and axis (``scope``).
 

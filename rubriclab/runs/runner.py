@@ -30,6 +30,7 @@ from rubriclab.model.judgment import RULES, Call, Judgment, Outcome, Reply
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking, about_request
 from rubriclab.runs.cluster import ClusterJudge, join_cluster
+from rubriclab.runs.looking import Batch, Looking, LookProgress, next_request
 from rubriclab.runs.prompt_size import sizes_of
 from rubriclab.runs.reading_check import (
     CHECKED,
@@ -60,9 +61,6 @@ from rubriclab.study.plan import Plan
 TAKEN_AT_ONCE = 2_000
 """Calls whose replies in another run are looked up together: enough that queries are few, while
 2,000 replies of 10 kB still take only 20 MB of memory."""
-SKIPPED_AT_ONCE = 200
-"""Answered calls that are passed over before other tasks get a turn. Each has to be planned to know
-its key, and a resumed run may begin with a million of them: its loop must hear of a pause."""
 SHORTEST_REST_SHOWN = 1.0
 """Pauses that a server asks for are shown from this many seconds on; shorter ones would flicker."""
 TRIED = "The trial calls are done. Run the study to ask the rest; no call is asked twice."
@@ -82,6 +80,7 @@ class RunSnapshot(Snapshot):
         chose it (options), or all about the criterion that was there (criteria). These are no
         results: nothing here has an interval or a verdict.
     checks: the reading checks of this session, one a judge.
+    looks: of a run that may stop early, where each judge is in each data set and axis.
     """
 
     run: str
@@ -91,6 +90,7 @@ class RunSnapshot(Snapshot):
     money: float
     early: tuple[tuple[int, ...], ...]
     checks: tuple[ReadingCheck, ...] = ()
+    looks: tuple[LookProgress, ...] = ()
 
 
 class Run(Session[RunSnapshot]):
@@ -108,6 +108,7 @@ class Run(Session[RunSnapshot]):
         check: ask the first calls of each judge before all others, and pause the judge if its
             replies cannot be parsed (see ``reading_check``).
         tries: ask no more than this many calls of each judge, check them, and pause.
+        ask_all: ask every planned call, although a look has the answer already.
         agree: the user agrees that this plan's keys go to its addresses. This is kept.
 
     Raises LabError, before anything is kept, if no judge can be opened, and NoConsent if a key
@@ -129,6 +130,7 @@ class Run(Session[RunSnapshot]):
         agree: bool = False,
         check: Checking = "off",
         tries: int | None = None,
+        ask_all: bool = False,
     ) -> None:
         check_limits(plan, max_calls=max_calls, max_money=max_money, tries=tries)
         self.store = store
@@ -141,6 +143,7 @@ class Run(Session[RunSnapshot]):
         self._known = known
         self._check = check
         self._tries = tries
+        self._ask_all = ask_all
         self._consents = store.consents()
         agreed: list[Consent] = []
         if agree:
@@ -158,6 +161,14 @@ class Run(Session[RunSnapshot]):
         self._tally = Tally(plan)
         self._tally.start_from(info.done, info.failed)
         self._writer: RunWriter | None = None
+        self._looking = Looking(
+            store,
+            self.id,
+            plan,
+            ask_all=ask_all,
+            before_look=self._committed,
+            before_batch=self._take_over_batch,
+        )
         self._waiting: dict[str, str] = {}  # by judge: why it was asked nothing more
         self._remarks: list[str] = []  # what judges have to say at the end
         self._start_checking()
@@ -168,6 +179,9 @@ class Run(Session[RunSnapshot]):
             return True
         for info in self.store.runs():
             if info.identity == self.plan.identity:
+                stopped_early = info.state == "finished" and self.plan.looks is not None
+                if stopped_early and not self._ask_all:
+                    return False
                 return info.done < info.planned
         return True
 
@@ -206,7 +220,7 @@ class Run(Session[RunSnapshot]):
         rate = tally.rate()
         seconds_left = None
         if rate > 0 and self.active:
-            seconds_left = max(0, len(self.plan) - tally.done) / rate
+            seconds_left = max(0, len(self.plan) - self._needless() - tally.done) / rate
         return RunSnapshot(
             planned=len(self.plan),
             done=tally.done,
@@ -222,7 +236,12 @@ class Run(Session[RunSnapshot]):
             money=tally.spent(),
             early=tuple(tuple(counts) for counts in tally.early),
             checks=tuple(self._checks.values()),
+            looks=tuple(self._looking.progress.values()),
         )
+
+    def _needless(self) -> int:
+        """Return how many planned calls will not be asked, because their answer is known."""
+        return sum(progress.needless for progress in self._looking.progress.values())
 
     def _stage_now(self) -> str:
         """Return what the run is waiting for; empty while calls go out and come back."""
@@ -249,10 +268,11 @@ class Run(Session[RunSnapshot]):
     async def _work(self) -> tuple[str, str]:
         self._writer = self.store.writer(self.id)
         self._writer.flush()  # what an earlier session could not commit
-        if self._known is not None:
-            await self._take_over(self._writer, *self._known)
         self._count_earlier_sessions()
-        done = self.store.final_keys(self.id, retry_failed=self._retry_failed)
+        if self._known is not None and self.plan.looks is None:
+            await self._take_over(self._writer, *self._known, self.plan.calls())
+        done = self._done = self.store.final_keys(self.id, retry_failed=self._retry_failed)
+        self._final = self.store.final_keys(self.id) if self._retry_failed else done
         # Judges are asked side by side. They share the set of answered calls, the tally and the
         # writer, and one that halts does not stop the others.
         async with asyncio.TaskGroup() as group:
@@ -264,6 +284,9 @@ class Run(Session[RunSnapshot]):
         """Return the run's state and reason, now that no judge is asked any more."""
         done, failed = self._tally.done, self._tally.failed
         complete = done >= len(self.plan)
+        if self.plan.looks is not None and not complete:
+            judges = {judge.name for judge in self.plan.study.judges}
+            complete = judges <= self._looking.through
         if self._wanted is not None and not complete:
             return self._wanted
         if self._waiting:
@@ -309,29 +332,54 @@ class Run(Session[RunSnapshot]):
         if info.done:
             self._tally.start_early_from(self.store.table(self.id), self.plan.conditions)
 
-    async def _take_over(self, writer: RunWriter, store: Reader, id: str) -> None:
-        """Keep the replies of another run to calls of this one. A run that is gone has none."""
+    async def _take_over_batch(self, batch: Batch) -> None:
+        """Keep another run's replies to the calls of a batch, before the rest of it is asked."""
+        if self._known is None or self._writer is None:
+            return
+        self._done |= await self._take_over(self._writer, *self._known, batch.calls(self.plan))
+
+    async def _take_over(
+        self, writer: RunWriter, store: Reader, id: str, calls: Iterator[Call]
+    ) -> set[str]:
+        """Keep the replies of another run to ``calls`` of this one, and return their keys.
+
+        A run that is gone has none.
+        """
         self._stage = "taking over replies that do not change"
         done = self.store.final_keys(self.id)
-        calls = self.plan.calls()
+        taken: set[str] = set()
         while self._wanted is None:
-            batch = list(islice(calls, TAKEN_AT_ONCE))
-            if not batch:
+            some = list(islice(calls, TAKEN_AT_ONCE))
+            if not some:
                 break
-            missing = {call.key: call for call in batch if call.key not in done}
+            missing = {call.key: call for call in some if call.key not in done}
             with suppress(LabError):
                 for key, (reply, outcomes) in store.answers(id, list(missing)).items():
-                    writer.add(_taken_over(missing[key], reply, outcomes, id))
+                    judgment = _taken_over(missing[key], reply, outcomes, id)
+                    self._tally.take_over(judgment)
+                    writer.add(judgment)
+                    taken.add(key)
             # Flushing after each batch bounds what a kill loses, and what waits in memory.
             writer.flush()
             await asyncio.sleep(0)  # a pause comes in here
         self._stage = ""
+        return taken
+
+    async def _committed(self) -> bool:
+        """Commit all replies, so that a look finds them. Return False if that is not possible."""
+        assert self._writer is not None
+        try:
+            await asyncio.to_thread(self._writer.flush)
+        except LabError as fault:
+            self.pause(str(fault))
+            return False
+        return self._wanted is None
 
     async def _ask_judge(self, settings: JudgeSettings, done: set[str]) -> None:
         """Ask one judge all its calls that are not ``done``, from opening it to closing it."""
-        requests = packs(self.plan.calls(settings.name), done)
-        # The first request before the judge: loading a model for nothing would take a minute.
-        first = await next_request(requests)
+        batches = self._looking.batches(settings.name, done, self._final)
+        # The first batch before the judge: loading a model for nothing would take a minute.
+        first = await anext(batches, None)
         if first is None or self._wanted is not None:
             return
         asker = await self._opened(settings)
@@ -346,10 +394,14 @@ class Run(Session[RunSnapshot]):
             asking.stop()
         try:
             await asking.check_constraint(self.plan.constraint(settings.name))
-            if self._check == "off" and self._tries is None:
-                await self._ask_requests(asking, chain([first], requests))
-            elif await self._reads_well(asking, done):
-                await self._ask_requests(asking, packs(self.plan.calls(settings.name), done))
+            unchecked = self._check == "off" and self._tries is None
+            if unchecked or await self._reads_well(asking, done):
+                batch: Batch | None = first
+                while batch is not None:
+                    await self._ask_requests(asking, batch.requests(self.plan, done))
+                    if asking.stopped or self._wanted is not None:
+                        break  # the batch may not be complete
+                    batch = await anext(batches, None)
         finally:
             trouble = _trouble_of(asker)
             if trouble:
@@ -603,19 +655,6 @@ def _taken_over(call: Call, reply: Reply, outcomes: Sequence[Outcome], id: str) 
     return Judgment(call, reply, own)
 
 
-async def next_request(requests: Iterator[list[Call]]) -> list[Call] | None:
-    """Return the next request that has anything to ask; None if there is none.
-
-    Most requests of a resumed run are empty. Other tasks get a turn every SKIPPED_AT_ONCE of them.
-    """
-    for skipped, calls in enumerate(requests, 1):
-        if calls:
-            return calls
-        if skipped % SKIPPED_AT_ONCE == 0:
-            await asyncio.sleep(0)
-    return None
-
-
 def check_limits(
     plan: Plan, *, max_calls: int | None, max_money: float | None, tries: int | None
 ) -> None:
@@ -687,6 +726,7 @@ def keep_run(store: Store, plan: Plan, answers_of: str = "") -> str:
         items=plan.items_frame(),
         dataset_id=" ".join(store.save_dataset(dataset) for dataset, _ in plan.sources),
         made_with=facts,
+        looks=plan.looks,
     )
 
 

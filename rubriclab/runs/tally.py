@@ -67,6 +67,13 @@ class Tally:
         self._ended.append(time.monotonic())
         self._count_positions(judgment, 1)
 
+    def take_over(self, judgment: Judgment) -> None:
+        """Count a reply that another run has paid for."""
+        self.done += 1
+        if judgment.status != Status.OK:
+            self.failed += 1
+        self._count_positions(judgment, 1)
+
     def take_back(self, judgment: Judgment, error: str) -> None:
         """Count a reply that was kept as parsed as a failed one from now on."""
         self._count_positions(judgment, -1)

@@ -190,27 +190,41 @@ class Budget(NamedTuple):
     """r with people for the mean of ``calls`` calls.
 
     r: the mean over subsets of that many calls.
-    band: the 2.5th and 97.5th percentiles over subsets.
-    subsets: how many subsets have an r.
+    each: (subsets,) the r of each subset; NaN where it has none.
     """
 
     calls: int
     r: LeftOut
-    band: tuple[float, float]
-    subsets: int
+    each: Floats
+
+
+def band(each: Floats) -> tuple[float, float]:
+    """Return the 2.5th and 97.5th percentiles over the subsets that have an r; NaN without one."""
+    known = each[np.isfinite(each)]
+    if not known.size:
+        return np.nan, np.nan
+    low, high = np.quantile(known, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def budget(
-    tables: Floats, human: Floats, unit: Ints, units: int, calls: list[int]
+    tables: Floats,
+    human: Floats,
+    unit: Ints,
+    units: int,
+    calls: list[int],
+    *,
+    most_items: int = 0,
 ) -> Iterator[Budget]:
     """Yield the mean r over subsets of k calls, for each k in ``calls`` (Xu et al. v2, Figure 9).
 
     ``tables``: scores (rounds, items, K), NaN where there is none. ``human``: ratings (items,).
     Subsets are taken within each round. An item's score is the mean of those that it has in the
-    subset. Subsets without an r are left out.
+    subset. Subsets without an r are left out of the mean. ``most_items``: draw as many subsets as
+    for so many items, so that tables of fewer items draw the same ones.
     """
     rng = np.random.default_rng(0)
-    most = min(MOST_SUBSETS, max(MOST_MEANS // max(len(human), 1), FEWEST_SUBSETS))
+    most = min(MOST_SUBSETS, max(MOST_MEANS // max(len(human), most_items, 1), FEWEST_SUBSETS))
     ranked = np.argsort(unit, kind="stable")
     starts = np.searchsorted(unit[ranked], np.arange(units))
     known = np.isfinite(tables[:, ranked])
@@ -230,20 +244,12 @@ def budget(
                 total = sums.sum(axis=1)
                 r = r_of(total)
                 fine = np.isfinite(r)
-                values.append(r[fine])
+                values.append(r)
                 without += r_of(total[fine, None] - sums[fine]).sum(axis=0)
-        r = np.concatenate(values)
-        value, ends = (
-            (float(r.mean()), np.quantile(r, [0.025, 0.975]))
-            if r.size
-            else (np.nan, (np.nan, np.nan))
-        )
-        yield Budget(
-            k,
-            LeftOut(value, without / max(r.size, 1)),
-            (float(ends[0]), float(ends[1])),
-            int(r.size),
-        )
+        each = np.concatenate(values)
+        made = each[np.isfinite(each)]
+        value = float(made.mean()) if made.size else np.nan
+        yield Budget(k, LeftOut(value, without / max(made.size, 1)), each)
 
 
 def subsets(columns: int, k: int, limit: int, rng: np.random.Generator) -> Floats:

@@ -92,6 +92,8 @@ def bundle_bytes(
         "reading": dict(table.reading),
         "made_with": dict(table.made_with),
     }
+    if table.looks is not None:
+        head["looks"] = table.looks.document()
     ratings = [json.dumps(given, ensure_ascii=False) for given in items["ratings"]]
     made_with = json.dumps(dict(table.made_with), ensure_ascii=False, default=str)
     return _zipped(

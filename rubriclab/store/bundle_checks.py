@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from rubriclab.core.batches import complete_batches
 from rubriclab.data.limits import MAX_RATING
 from rubriclab.data.tables import json_value
 from rubriclab.model.judgment import (
@@ -26,6 +27,7 @@ from rubriclab.model.judgment import (
     Ordering,
     Status,
 )
+from rubriclab.model.looks import JudgeLooks, read_looks
 from rubriclab.model.study import ReadingPart, stored_reading, validated
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.read import CALL_COLUMNS, TEXTS, WHOLE, condition_of, with_none
@@ -129,6 +131,17 @@ def checked_table(
     reading = validated(ReadingPart, head.get("reading") or {}, f"{name}: ")
     key, title = str(head["id"]), str(head["name"])[:MOST_NAME]
     rows = judged.checked()
+    looks = None
+    if head.get("looks") is not None:
+        looks = read_looks(
+            head["looks"],
+            items=len(kept_items),
+            conditions=conditions,
+            planned=planned or (0,) * len(conditions),
+        )
+    looked = () if looks is None else looks.by_judge(conditions, len(kept_items))
+    for own in looked:
+        _check_batches(rows, own)
     # The columns of probabilities come in the order of the file, like the rows before sorting.
     probabilities = judged.probabilities()
     by_call = np.lexsort((rows["slot"], rows["call"], rows["condition"]))
@@ -142,23 +155,51 @@ def checked_table(
         rows=rows.iloc[by_call].reset_index(drop=True),
         planned=planned,
         probabilities=None if probabilities is None else probabilities[by_call],
-        state=_state(head.get("state"), planned, len(rows)),
+        state=_state(head.get("state"), planned, rows, looked),
         made_with=dict(head.get("made_with") or {}),
         reading=stored_reading(reading.model_dump(mode="json", exclude_unset=True)),
+        looks=looks,
     )
 
 
-def _state(given: Any, planned: Sequence[int], judgments: int) -> str:
+def _check_batches(rows: pd.DataFrame, looks: JudgeLooks) -> None:
+    """Raise LabError for calls that no batch has, or more of them than are planned in a batch.
+
+    Else a batch could be complete without the calls that it is made of.
+    """
+    mine = rows[np.isin(rows["condition"], looks.conditions)]
+    batch = looks.batch[mine["item"].to_numpy(dtype=np.int64)]
+    calls = mine.assign(batch=batch).drop_duplicates(["condition", "call", "batch"])
+    place = np.searchsorted(looks.conditions, calls["condition"].to_numpy(dtype=np.int64))
+    made = np.zeros_like(looks.planned)
+    outside = bool((batch < 0).any())
+    if not outside:
+        np.add.at(made, (place, calls["batch"].to_numpy()), 1)
+    parted = bool(calls.duplicated(["condition", "call"]).any())
+    if outside or parted or bool((made > looks.planned).any()):
+        raise LabError(
+            f"The looks at “{shorten(looks.scope[0])}” do not fit the calls of "
+            f"“{shorten(looks.judge)}”. Export the run again."
+        )
+
+
+def _state(
+    given: Any, planned: Sequence[int], rows: pd.DataFrame, looked: Sequence[JudgeLooks]
+) -> str:
     """Return the state of a run that nobody asks here.
 
-    A run that calls itself finished with fewer judgments than planned calls is not.
+    A run that calls itself finished with fewer judgments than planned calls is not. One that may
+    stop early is not before each of its judges has been looked at: its complete batches alone
+    decide what is said of it.
     """
     state = str(given)
     if state not in STATES or state in ("running", "planned"):
         return "interrupted"
-    if state == "finished" and sum(planned) > judgments:
-        return "interrupted"
-    return state
+    if looked:
+        unfinished = any(complete_batches(rows, own) == 0 for own in looked)
+    else:
+        unfinished = sum(planned) > len(rows)
+    return "interrupted" if state == "finished" and unfinished else state
 
 
 def _ordering(body: Mapping[str, Any], name: str) -> Ordering:

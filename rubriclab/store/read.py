@@ -32,6 +32,7 @@ from rubriclab.model.judgment import (
     count_notes,
     order_text,
 )
+from rubriclab.model.looks import read_looks
 from rubriclab.model.study import stored_reading
 from rubriclab.model.text import LabError, shorten
 from rubriclab.store.database import Database, in_words
@@ -449,8 +450,9 @@ class Reader:
         """
         run = self.run(id)
         number = [run.number]
-        ((study, made_with),) = self._db.rows(
-            "SELECT study, made_with FROM runs WHERE run = ?", number
+        column = "looks" if self._db.has_column("runs", "looks") else "NULL"
+        ((study, made_with, kept_looks),) = self._db.rows(
+            f"SELECT study, made_with, {column} FROM runs WHERE run = ?", number
         )
         asked = self._db.rows(
             "SELECT body, planned FROM conditions WHERE run = ? ORDER BY condition", number
@@ -463,11 +465,20 @@ class Reader:
             "SELECT shown, labels FROM orderings WHERE run = ? ORDER BY ordering", number
         )
         chooses = any(condition.chooses for condition in conditions)
+        items = self._items(run.number, lengths=chooses)
+        looks = None
+        if kept_looks is not None:
+            looks = read_looks(
+                json.loads(kept_looks),
+                items=len(items),
+                conditions=conditions,
+                planned=[planned for _, planned in asked],
+            )
         return JudgmentTable(
             run=run.id,
             name=run.name,
             conditions=conditions,
-            items=self._items(run.number, lengths=chooses),
+            items=items,
             orderings=tuple(
                 Ordering(tuple(json.loads(shown)), tuple(json.loads(labels)))
                 for shown, labels in orderings
@@ -479,6 +490,7 @@ class Reader:
             notes=self._notes(run.number),
             made_with=json.loads(made_with),
             reading=stored_reading(json.loads(study).get("reading") or {}),
+            looks=looks,
         )
 
     def _notes(self, run: int) -> dict[tuple[int, str], int]:
@@ -637,6 +649,7 @@ class Reader:
         ordering: str | None = None,
         criterion: str | None = None,
         text: str | None = None,
+        calls: Sequence[int] | None = None,
         limit: int | None = 200,
         offset: int = 0,
     ) -> pd.DataFrame:
@@ -648,6 +661,7 @@ class Reader:
             status: ok, unparsed, refused, truncated, error, or “failed” for all but ok.
             ordering: as in the column, for example ``3 1 2``.
             text: part of an ID, a reply or an answer, whatever its case.
+            calls: only these, by their numbers.
 
         Columns: call, condition, item, item_id, criterion, ordering, labels, slot, repeat, status,
         score, position, expected, mass, reply, error, kind, note, why, form, reader.
@@ -666,6 +680,8 @@ class Reader:
             rows = self._db.rows("SELECT ordering, shown FROM orderings WHERE run = ?", [run])
             same = [code for code, shown in rows if order_text(json.loads(shown)) == ordering]
             filters.append(Filter("list_contains(?, j.ordering)", same))
+        if calls is not None:
+            filters.append(Filter("list_contains(?, j.call)", list(map(int, calls))))
         if status is not None:
             filters.append(_status_filter(status))
         if text:

@@ -25,6 +25,7 @@ from rubriclab.model.judgment import (
     Condition,
     JudgmentTable,
 )
+from rubriclab.model.looks import RunLooks
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.database import DamagedLog, insert, now, open_database, recover
 from rubriclab.store.machine import sealed
@@ -218,6 +219,7 @@ class Store(Reader):
         made_with: Mapping[str, Any] | None = None,
         state: str = "planned",
         id: str = "",
+        looks: RunLooks | None = None,
     ) -> str:
         """Keep a new run and return its ID, or return that of the run with the same identity.
 
@@ -225,6 +227,7 @@ class Store(Reader):
             items: the run's items: ITEM_COLUMNS, ``unit_text`` and, if known, ``source``, the
                 number of the item in the data set that holds its texts.
             id: taken if it is free.
+            looks: when the run is looked at before its end.
 
         A name that is in use gets a number: “name 2”.
         """
@@ -251,6 +254,7 @@ class Store(Reader):
                 "created": moment,
                 "changed": moment,
                 "token": secrets.token_hex(16),
+                "looks": _json(looks.document()) if looks is not None else None,
             }
             marks = ", ".join("?" * len(row))
             cursor.execute(
@@ -459,6 +463,7 @@ class Store(Reader):
                 made_with=table.made_with,
                 state=table.state,
                 id=table.run,
+                looks=table.looks,
             )
             ((number,),) = cursor.execute("SELECT run FROM runs WHERE id = ?", [key]).fetchall()
             insert(cursor, "orderings", orderings_columns(number, 0, table.orderings))
@@ -471,9 +476,13 @@ class Store(Reader):
 
 
 def _identity_of(table: JudgmentTable) -> str:
-    """Return a hash of all that makes a table another run: judgments, items, ratings, orders."""
+    """Return a hash of all that makes a table another run.
+
+    These are its judgments, items, ratings, orders and looks.
+    """
     rows = pd.util.hash_pandas_object(table.rows[list(JUDGMENT_COLUMNS)], index=False)
     hashed = int(rows.to_numpy().sum(dtype=np.uint64))  # a sum: the order of rows does not count
+    looks = [] if table.looks is None else [table.looks.document()]
     return digest(
         "table",
         hashed,
@@ -488,6 +497,7 @@ def _identity_of(table: JudgmentTable) -> str:
             for name in LENGTHS
             if name in table.items and table.items[name].notna().any()
         ),
+        *looks,  # only where there are any: other tables keep their hash
     )[:32]
 
 

@@ -1,7 +1,7 @@
 """Say what a part of a study asks: which orders of which subjects, with which prompt."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -111,7 +111,12 @@ class PlanPart:
 
         Subjects of one shape have the same orders, and differ only in how often they are repeated.
         """
-        numbers = self.by_shape[shape]
+        return self.planned_for(self.by_shape[shape], strategy, judge)
+
+    def planned_for(self, numbers: Sequence[int], strategy: Strategy, judge: JudgeSettings) -> int:
+        """Return the number of calls about subjects of one shape, given by their numbers."""
+        if not numbers:
+            return 0
         settings = judge_at(judge, self.variant)
         asked = Counter(self.asked_as(strategy, settings, number) for number in numbers)
         first = self.subjects[numbers[0]]

@@ -34,6 +34,7 @@ from rubriclab.model.judgment import (
     Reorder,
     Reply,
 )
+from rubriclab.model.looks import RunLooks, Scope
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
@@ -49,6 +50,7 @@ from rubriclab.study.options import (
 from rubriclab.study.outcomes import breaks_constraint, described, outcomes
 from rubriclab.study.own_prompt import OwnPrompt, own_prompts
 from rubriclab.study.parts import PlanPart
+from rubriclab.study.plan_looks import planned_batches, scope_looks, scope_of
 from rubriclab.study.plan_notes import SAMPLED_CALLS, constraint_notes, notes_on
 from rubriclab.study.prompts import Messages
 from rubriclab.study.proof import Proof
@@ -77,6 +79,7 @@ class Plan:
     asked: the conditions of a judge (by name), part and shape, with their strategies.
     origins: data set and row of each item.
     proofs: that only the order changes in the user's own prompts.
+    looks: when a study that may stop early is looked at; None if only at its end.
     """
 
     study: Study
@@ -92,6 +95,7 @@ class Plan:
     asked: Mapping[tuple[str, int, Shape], Sequence[tuple[int, Strategy]]]
     origins: tuple[tuple[int, int], ...]
     proofs: tuple[Proof, ...] = ()
+    looks: RunLooks | None = None
 
     def __len__(self) -> int:
         return sum(self.planned)
@@ -102,17 +106,27 @@ class Plan:
         return self.sources[0][1]
 
     def calls(
-        self, judge: str | None = None, scope: tuple[str, ...] | None = None
+        self,
+        judge: str | None = None,
+        scope: Scope | None = None,
+        batch: int | None = None,
     ) -> Iterator[Call]:
-        """Yield all calls, or those of one judge (by name) or scope (a data set and axis).
+        """Yield all calls, or those of one judge (by name), scope or batch of the looks.
 
-        They come by judge, then by item. Only one item's calls are in memory at a time.
+        They come by judge, then by scope, batch and item. Only one item's calls are in memory at a
+        time.
         """
         for settings in self.study.judges:
             for group in self._groups:
-                if judge in (None, settings.name) and scope in (None, self.parts[group[0]].scope):
-                    for asked in self._by_subject(group).values():
+                own_scope = scope_of(self.parts[group[0]])
+                if judge in (None, settings.name) and scope in (None, own_scope):
+                    for asked in self._in_asking_order(group, own_scope, batch):
                         yield from self._subject_calls(settings, asked)
+
+    @property
+    def scopes(self) -> list[Scope]:
+        """Return each data set with each axis, in the order in which they are asked."""
+        return [scope_of(self.parts[group[0]]) for group in self._groups]
 
     def constraint(self, judge: str) -> Constraint:
         """Return how a judge's replies are constrained, if any of them are."""
@@ -128,8 +142,6 @@ class Plan:
         rows = []
         for item, (number, source) in zip(self.items, self.origins, strict=True):
             dataset, rubric = self.sources[number]
-            several = item.criterion if len(rubric.criteria) > 1 else None
-            unit_text = digest(item.instruction, item.response, several)[:32]
             rows.append(
                 (
                     item.item_id,
@@ -140,7 +152,7 @@ class Plan:
                     item.candidate,
                     item.task,
                     dict(item.ratings),
-                    unit_text,
+                    _text_id(item, rubric),
                     source,
                 )
             )
@@ -250,6 +262,27 @@ class Plan:
             for number, subject in enumerate(self.parts[code].subjects):
                 by_id.setdefault(subject.id, []).append((code, number, subject))
         return by_id
+
+    def first_part(self, scope: Scope) -> PlanPart:
+        """Return the part of a scope with the first levels of the factors."""
+        return next(part for part in self.parts if scope_of(part) == scope)
+
+    def _in_asking_order(
+        self, group: Sequence[int], scope: Scope, batch: int | None
+    ) -> Iterator[list[tuple[int, int, Subject]]]:
+        """Yield what ``_by_subject`` has for each subject, by batch and then as in the data.
+
+        ``batch``: the number of the only batch that is wanted.
+        """
+        subjects = self._by_subject(group).values()
+        if self.looks is None:
+            yield from subjects
+            return
+        batch_of = self.looks.scopes[scope].batch
+        numbered = [(batch_of[asked[0][2].items[0]], asked) for asked in subjects]
+        for number, asked in sorted(numbered, key=lambda pair: pair[0]):
+            if batch in (None, number):
+                yield asked
 
     def _subject_calls(
         self, judge: JudgeSettings, asked: list[tuple[int, int, Subject]]
@@ -459,6 +492,9 @@ def plan(
     made.notes += [
         f"Prompt “{proof.prompt}”: {note}" for proof in made.proofs for note in proof.notes
     ]
+    looks = None
+    if design.stop is not None:
+        looks = _run_looks(study, made, asked)
     return Plan(
         study=study,
         sources=sources,
@@ -473,7 +509,33 @@ def plan(
         asked=asked.strategies,
         origins=tuple(made.origins),
         proofs=tuple(made.proofs),
+        looks=looks,
     )
+
+
+def _run_looks(study: Study, made: "_Parts", asked: "_Asked") -> RunLooks:
+    """Return when a study that may stop early is looked at."""
+    stop = study.design.stop
+    assert stop is not None
+    texts = [
+        _text_id(item, made.rubrics[number])
+        for item, (number, _) in zip(made.items, made.origins, strict=True)
+    ]
+    scopes = scope_looks(made.parts, made.items, texts, study.design.seed)
+    judges = {judge.name: judge for judge in study.judges}
+    planned: list[tuple[int, ...]] = [()] * len(asked.conditions)
+    for (judge, code, shape), strategies in asked.strategies.items():
+        part = made.parts[code]
+        for number, strategy in strategies:
+            looks = scopes[scope_of(part)]
+            planned[number] = planned_batches(part, shape, strategy, judges[judge], looks)
+    return RunLooks(stop=stop, scopes=scopes, planned=tuple(planned))
+
+
+def _text_id(item: Item, rubric: Rubric) -> str:
+    """Return a hash of an item's texts, which identifies it in other runs."""
+    several = item.criterion if len(rubric.criteria) > 1 else None
+    return digest(item.instruction, item.response, several)[:32]
 
 
 Sources = Sequence[tuple[DataSet, Rubric]]
@@ -537,9 +599,11 @@ class _Parts:
         self.parts: list[PlanPart] = []
         self.proofs: list[Proof] = []
         self.notes: list[str] = []
+        self.rubrics: list[Rubric] = []
 
     def add(self, number: int, data: DataSet, rubric: Rubric) -> None:
         """Add the parts of the data set of that number, on each axis. Axes share equal items."""
+        self.rubrics.append(rubric)
         codes_of: dict[tuple[Any, ...], int] = {}
         for axis in self.study.design.axes:
             design = self.study.design.model_copy(update={"reorder": axis})

@@ -15,6 +15,7 @@ from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.core.verdict import MIN_UNITS, Verdict
 from rubriclab.model.text import count, shorten
+from rubriclab.words.looks import early_words, stop_words
 from rubriclab.words.phrases import (
     NBSP,
     SENTENCES,
@@ -79,6 +80,7 @@ class Answer:
     questions: empty while the run is unfinished.
     note: the difference between two single orders, about which there is no verdict.
     early: the sentence above the headline of an unfinished run.
+    looked: when a run that stopped early was clear, and what that means for its numbers.
     about: the data set and setting, if the run has several.
     """
 
@@ -92,6 +94,7 @@ class Answer:
     advice: str = ""
     cautions: tuple[str, ...] = ()
     early: str = ""
+    looked: str = ""
     simulated: bool = False
     about: str = ""
 
@@ -104,6 +107,8 @@ class Answer:
             head += " (simulated judge)"
         out = [self.early] if self.early else []
         out += [head, self.line]
+        if self.looked:
+            out.append(self.looked)
         for asked in self.questions:
             colon = "" if asked.title.endswith("?") else ":"
             out.append(f"  {asked.badge:<9}  {asked.title}{colon} {asked.sentence}")
@@ -176,6 +181,12 @@ def _composed(subject: Subject, cautions: tuple[str, ...]) -> Answer:
         simulated=subject.simulated,
         about=subject.about,
     )
+    look = subject.look
+    if look is not None and not subject.variant:
+        seen = replace(seen, early=early_words(look), looked=stop_words(look))
+    if look is not None and not look.number:
+        # Rows of an unfinished batch count in no number, so there is none to show.
+        return replace(seen, headline=_say(subject, "no_look"), line=seen.early, early="")
     if not subject.calls:
         if not subject.asked:
             return replace(

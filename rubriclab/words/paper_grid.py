@@ -29,14 +29,14 @@ from rubriclab.words.subject import EQUIVALENT, MEASURE_OF, UNDECIDED
 OPEN, SMALL, VOID, NOT_SIGNIFICANT = "°", "≈", "†", "ⁿˢ"
 MARKS = {UNDECIDED: OPEN, EQUIVALENT: SMALL}
 MOST_ERROR, LEAST_STABILITY = 0.2, 0.8
-"""Numbers of pairs are void where more replies name no winner, or repetitions agree less often (Shi
-et al., Table 2).
+"""Numbers of pairs are void above this error rate, or where repetitions agree less often (Shi et
+al., Table 2).
 """
 LEGEND = {
     OPEN: "the judge's verdict leaves it open, or its gate is closed",
     SMALL: "surely smaller than matters",
     NOT_SIGNIFICANT: f"not significant by its own test (p ≥ {ALPHA:g})",
-    VOID: f"void: more than {MOST_ERROR:.0%} of replies name no winner, or repetitions agree in "
+    VOID: f"void: the error rate of Shi et al. is above {MOST_ERROR:.0%}, or repetitions agree in "
     f"less than {LEAST_STABILITY:.0%}",
 }
 AVERAGED = ("dataset", "target", "task")
@@ -55,6 +55,7 @@ SHORT = {
     "delta_pos": "Delta Pos",
     "friedman": "Friedman",
     "pc": "PC",
+    "pc_sd": "SD of PC",
     "pf": "PF",
     "rs": "RS",
     "rs_sd": "SD of RS",
@@ -69,6 +70,9 @@ LARGEST = "Largest"
 SUMMARIES = (MEAN, LARGEST, REJECTED)
 """Columns that sum up the others, in this order."""
 EVEN = "Bold: the 95% CI of this share alone leaves out an even share."
+IN_BRACKETS = "In brackets: 95% CI, unless another level stands there."
+IN_FILES = "Intervals are in the files for CSV and JSON."
+MEANS = "Means are unweighted, and left out where a number is missing or void."
 INDEPENDENT = "χ² takes calls as independent, and grows with their number."
 DEFAULT = "default"
 FIELDS = ("Judge", "Data set", "Ordering strategy", "Reordered", "Positions", "Variant")
@@ -347,14 +351,14 @@ def _legend(body: Sequence[Kept], columns: Sequence[Column], asked: Sequence[str
         legend.append(INDEPENDENT)
     if any(" to " in cell.text for cell in cells):
         if any(column.over for column in columns):
-            legend.append("Intervals are in the files for CSV and JSON.")
+            legend.append(IN_FILES)
         else:
-            legend.append("In brackets: 95% CI, unless another level stands there.")
+            legend.append(IN_BRACKETS)
     measures = dict.fromkeys(column.measure for column in columns)
     legend += dict.fromkeys(_measure(text).sign for text in measures if _measure(text).sign)
     names = [column.over or column.name for column in columns]
     if MEAN in [*names, *(key[0] for _, key, _ in body)]:
-        legend.append("Means are unweighted.")
+        legend.append(MEANS)
     return legend
 
 
@@ -370,7 +374,8 @@ def _printed_lines(parts: Sequence[_Part], columns: Sequence[Place]) -> dict[str
                 cells = printed.setdefault(judge, [None] * len(columns))
                 value = by_column.get(matched(name, by_column), math.nan)
                 if math.isfinite(value) and cells[at] is None:
-                    cells[at] = Cell(number(value, form), value)
+                    text = number(value, ".0f" if name == REJECTED else form)
+                    cells[at] = Cell(text, value)
     return {judge: tuple(cells) for judge, cells in printed.items()}
 
 
@@ -407,7 +412,7 @@ def _of_papers(
     without = [level for level, paper in columns.items() if not paper]
     without += [short_title(part.text) for part in parts if not part.papers]
     if without:
-        said.append(f"The paper prints no number for: {'; '.join(without)}.")
+        said.append(f"The study file has no number of the paper for: {'; '.join(without)}.")
     return said + _items(findings, papers)
 
 
@@ -632,13 +637,13 @@ class _Sorter:
         if verdict is not None and verdict.verdict:
             return verdict.verdict
         gate = self.verdicts.get((setting, "gate"))
-        return "" if gate is not None and gate.p <= ALPHA else UNDECIDED
+        return "" if gate is not None and gate.rejects else UNDECIDED
 
     def _marks(self, row: Row) -> str:
         """Return the marks of a row. A test's statistic is marked by its own p, as papers do."""
         marks = MARKS.get(self._word(row), "")
         if row.why == "statistic" and math.isfinite(row.p):
-            marks = NOT_SIGNIFICANT if row.p >= ALPHA else ""
+            marks = NOT_SIGNIFICANT if row.p >= row.alpha else ""
         error, stability = (self.limits.get((row.condition, name), math.nan) for name in LIMITS)
         if row.measure not in LIMITS and (error > MOST_ERROR or stability < LEAST_STABILITY):
             marks += VOID

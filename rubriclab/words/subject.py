@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rubriclab.core.cells import is_full
 from rubriclab.core.fairness import FreeMass, free_mass
 from rubriclab.core.judgments import Arm, widest
-from rubriclab.core.permutation import ALPHA
+from rubriclab.core.looks import LastLook
 from rubriclab.core.topic import QUESTIONS, Findings, Row
 from rubriclab.core.variant_effects import Form, forms
 from rubriclab.core.verdict import (
@@ -80,6 +80,7 @@ class Subject:
     apart; ``reversed_list``: the row of the list and its reverse, from the calls in these two
     orders alone. ``typical``: the mean change of one score beyond noise, in points. ``about``: data
     set and setting, as far as the run has several. ``free_mass``: of a constrained judge.
+    ``look``: the last one, if the run may stop early.
 
     Where the verdicts are about a variant: ``variant`` and ``default``, what it is compared with;
     ``default_condition``: where that was asked; ``shift``: the variant's mean score - the
@@ -113,6 +114,7 @@ class Subject:
     default_condition: int = -1
     shift: float = math.nan
     free_mass: FreeMass | None = None
+    look: LastLook | None = None
 
     @property
     def kind(self) -> str:
@@ -148,7 +150,7 @@ class Subject:
 
     @property
     def gate_open(self) -> bool:
-        return self.gate <= ALPHA
+        return self.verdicts is not None and self.verdicts.gate.open
 
     @property
     def repeated(self) -> bool:
@@ -439,7 +441,7 @@ def subject_of(findings: Findings, condition: int = 0) -> Subject:
         calls=sum(calls_in(part.call[part.ok]) for part in (arms if positions else [arm])),
         asked=sum(calls_in(part.call) for part in arms),
         planned=sum(planned[part.code] for part in arms),
-        finished=findings.judgments.finished,
+        finished=findings.judgments.has_verdict(arm.code),
         stopped=table.state in ("paused", "cancelled", "interrupted", "failed"),
         simulated=arm.condition.simulated,
         items=arm.answers,
@@ -455,7 +457,17 @@ def subject_of(findings: Findings, condition: int = 0) -> Subject:
         typical=excess.value if excess is not None else math.nan,
         about=_about(findings.conditions, arm.code),
         free_mass=free_mass(arms),
+        look=_look(findings, arm.condition),
     )
+
+
+def _look(findings: Findings, condition: Condition) -> LastLook | None:
+    """Return the last look at a condition's judge; None if the run is looked at once."""
+    scope = (condition.dataset, condition.reorder)
+    for look in findings.last_looks:
+        if (look.judge, look.scope) == (condition.judge, scope):
+            return look
+    return None
 
 
 def _variant(findings: Findings, form: Form, given: Verdicts | None) -> Subject:

@@ -8,7 +8,6 @@ shown to matter (the gate): without an order effect nothing can help.
 import math
 from dataclasses import replace
 
-from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import word_of
 from rubriclab.measures.advice import AVERAGING, ONE_WILL_DO, Advice, advice_of
@@ -59,7 +58,12 @@ def row_of(findings: Findings, subject: Subject, measure: str, protocol: str = "
 
 
 def has_help(findings: Findings, subject: Subject) -> bool:
-    """Return whether several calls about one answer of this subject can be combined."""
+    """Return whether several calls about one answer of this subject can be combined.
+
+    Of a form of the prompt: whether averaging forms was measured.
+    """
+    if subject.variant:
+        return row_of(findings, subject, "gain", FORMS) is not None
     measure = "pc" if subject.reorder in CHOICES else "calls_needed"
     return row_of(findings, subject, measure) is not None
 
@@ -78,7 +82,12 @@ def helps_answer(findings: Findings, subject: Subject) -> Answer:
 
     For choices: how many winners stay the same instead.
     """
-    if subject.reorder in CHOICES:
+    if subject.variant:
+        forms = _remedy(findings, subject, FORMS)
+        word = UNDECIDED if forms is None else forms.verdict
+        headline, line = say(f"forms_{word}", WORDS), say("forms_line", WORDS)
+        remedies = [forms]
+    elif subject.reorder in CHOICES:
         headline, line = _winners(findings, subject)
         remedies = [_majority(findings, subject)]
     else:
@@ -310,8 +319,8 @@ def _gain_of_r(findings: Findings, subject: Subject) -> str:
 def _forms_matter(findings: Findings, subject: Subject) -> bool:
     """Return whether any form of the prompt changes scores, by its gate (Bonferroni)."""
     gates = [
-        variant.gate
+        variant.verdicts.gate
         for variant in subjects_of_variants(findings, subject.condition)
-        if math.isfinite(variant.gate)
+        if variant.verdicts is not None
     ]
-    return bool(gates) and min(gates) * len(gates) <= ALPHA
+    return any(gate.p * len(gates) <= gate.spent for gate in gates)

@@ -1,5 +1,8 @@
 """Check the tab Judges without a browser: how it is opened, left, and addressed."""
 
+from pathlib import Path
+
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import compare, state
@@ -7,7 +10,11 @@ from rubriclab.app.compare import Side
 from rubriclab.app.judges_tab import VIEWS
 from rubriclab.core.joined import Side as Joinable
 from rubriclab.core.joined import joined
-from tests.app.conftest import Lab, healthy, kept, pressed, texts
+from rubriclab.core.topic import Findings
+from rubriclab.figures.choice_pictures import agreement_matrix
+from rubriclab.runs.loading import plan_of_file
+from tests.app.conftest import HOSTILE, ROOT, Lab, healthy, kept, pressed, texts
+from tests.app.test_pages import ended
 from tests.figures.several import chosen, scored
 from tests.words import made
 
@@ -153,3 +160,104 @@ def test_old_links_name_a_view_by_its_words(lab: Lab) -> None:
     app.button_group(key="results-view").set_value("positions").run()
     assert "positions" in app.query_params["view"]
     assert len({view.slug for view in VIEWS}) == len(VIEWS)
+
+
+TWO_JUDGES = """
+name = "One axis"
+[[data]]
+sample = true
+take = 3
+[rubric]
+file = "{root}/data/rubrics/{rubric}"
+[design]
+reorder = "{reorder}"
+[[judges]]
+name = "leaning"
+kind = "simulated"
+options = {{ first = 1.0 }}
+[[judges]]
+name = "other"
+kind = "simulated"
+"""
+
+
+def asked_in_the_lab(folder: Path, reorder: str, rubric: str = "writing.yaml") -> str:
+    """A run of two simulated judges that the lab itself has made."""
+    study = folder / "study.toml"
+    study.write_text(TWO_JUDGES.format(root=ROOT, reorder=reorder, rubric=rubric), "utf-8")
+    run = state.manager().start(plan_of_file(study))
+    ended()
+    return str(run.id)
+
+
+@pytest.mark.parametrize(("done", "other"), [("options", "criteria"), ("criteria", "options")])
+def test_the_other_axis_is_one_click_from_its_study(
+    lab: Lab, tmp_path: Path, done: str, other: str
+) -> None:
+    lab()
+    run = asked_in_the_lab(tmp_path, done)
+    app = healthy(lab("results", run=run, tab="Judges", view="both-axes"))
+    assert f"Only the {done} were reordered." in texts(app)
+    held = healthy(pressed(app, "Run the other axis")).session_state["setup draft"]
+    assert held.study.design.axes == (done, other)
+    assert [judge.name for judge in held.study.judges] == ["leaning", "other"]
+    assert app.radio(key="orders-axis").value == done
+    assert app.multiselect(key="orders-also").value == [other]
+    known = state.run_info(run).done
+    assert f"Reuse replies for {known:,} of these calls" in [box.label for box in app.checkbox]
+    app = lab("setup", again=run, also=other)  # where the button leads
+    healthy(app.button(key="launch-go").click().run())
+    ended()
+    (both,) = [info.id for info in state.store().runs() if info.id != run]
+    app = healthy(lab("results", run=both, tab="Judges", view="both-axes"))
+    assert "Cured on one axis, biased on the other?" in texts(app)
+
+
+def test_the_other_axis_is_offered_only_where_it_can_be_asked(lab: Lab, tmp_path: Path) -> None:
+    lab()
+    one = asked_in_the_lab(tmp_path, "options", "helpfulness.yaml")
+    table = kept(scored(3).judgments.table)  # made elsewhere
+    for run in (one, table):
+        app = healthy(lab("results", run=run, tab="Judges"))
+        assert "Both axes" not in app.button_group(key="results-view").options
+    app = lab("setup", again=one, also="letters")
+    assert "expected one of options, criteria" in app.error[0].value.replace("\\", "")
+
+
+@pytest.mark.parametrize("findings", [scored(3, items=8), chosen(3)], ids=["scores", "pairs"])
+def test_a_cell_of_agreement_opens_the_calls_on_which_two_judges_differ(
+    lab: Lab, findings: Findings
+) -> None:
+    run = kept(findings.judgments.table)
+    dataset = findings.conditions[0].dataset
+    measures = ("judges_agree", "judges_agree_no_ties")
+    if not findings.conditions[0].chooses:
+        measures = ("exact", "kappa_quadratic")
+    shown = agreement_matrix(findings, dataset, measures, ("a", "b"))
+    assert shown.picture is not None
+    point = shown.picture.series[0].points[0]
+    place = {name: str(value) for name, value in point.of.items()}
+    assert set(place) == {"judge", "dataset", "differ"}
+    app = healthy(lab("results", run=run, tab="Judgments", **place))
+    assert app.selectbox(key="differ").value == place["differ"]
+    frame = app.dataframe[0].value
+    assert len(frame)
+    assert (frame["This judge"] != frame["The other"]).all()
+    said = texts(app)
+    assert f"{place['judge']}: {frame['This judge'].iloc[0]}" in said
+    assert f"{place['differ']}: {frame['The other'].iloc[0]}" in said
+    assert f"My score: {HOSTILE}" in [code.value for code in app.code[:2]]
+    app.selectbox(key="differ").set_value("any")
+    assert "The other" not in healthy(app.run()).dataframe[0].value
+
+
+def test_two_judges_of_two_runs_have_no_calls_side_by_side(lab: Lab) -> None:
+    lab()
+    first = kept(made.options_table({"a": made.always_first, "b": made.by_quality}, items=9))
+    later = kept(made.options_table({"c": made.mostly_first}, items=9, name="Later"))
+    sides = [Side("", first, 0), Side("", first, 1), Side("", later, 0)]
+    union = joined([Joinable("", state.findings(side.run), side.code) for side in sides])
+    place = {"judge": "a", "dataset": "answers", "tab": "Judgments"}
+    opened = compare.place_in_run(union, sides, {**place, "differ": "b"})
+    assert opened == {**place, "run": first, "differ": "b"}
+    assert compare.place_in_run(union, sides, {**place, "differ": "c"}) == {**place, "run": first}

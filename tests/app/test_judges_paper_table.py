@@ -52,7 +52,8 @@ def test_every_number_of_the_table_is_on_the_page_with_the_papers_below_it(
     assert "Judges by data sets" in texts(app)
     measures = ["chi2", "position_share:1", "position_share:3", "cramers_v", "pearson"]
     table = paper_table(findings, measures, papers=[PAPER])
-    over, under, *lines = rows_of(table_of(app))
+    next(toggle for toggle in app.toggle if toggle.label == "Show 95% CI").set_value(True)
+    over, under, *lines = rows_of(table_of(healthy(app.run())))
     assert over == ["", "Mean", "p < 0.05", "stories", "mails"]
     summed = sum(column.over in SUMMARIES for column in table.about)
     assert under[0] == "Judge"
@@ -60,9 +61,16 @@ def test_every_number_of_the_table_is_on_the_page_with_the_papers_below_it(
     first = [cell.brief if cell else "" for cell in table.lines[0][1]]
     shown = [cell.partition("\n")[0] for cell in lines[0][1:]]
     assert shown == first[-summed:] + first[:-summed]
-    assert lines[0][0] == "gpt-4\nGPT-4 (paper)"
-    assert lines[0][4 + summed].endswith("\n0.123")
-    assert [line[0] for line in lines[1:]] == ["gpt-4o", "o9 (paper)", "Mean", over[2]]
+    # The paper's number is on the paper's line, and our interval on a line of its own, named too.
+    heads = lines[0][0].split("\n")
+    assert heads == ["gpt-4", "GPT-4 (paper)", "95% CI"]
+    with_interval = [cell.split("\n") for cell in lines[0][1:] if " to " in cell]
+    assert with_interval
+    assert all(cell[heads.index("95% CI")].count(" to ") == 1 for cell in with_interval)
+    assert lines[0][4 + summed].split("\n")[heads.index("GPT-4 (paper)")] == "0.123"
+    assert "In brackets" not in texts(app)
+    named = [line[0].partition("\n")[0] for line in lines[1:]]
+    assert named == ["gpt-4o", "o9 (paper)", "Mean", over[2]]
     assert "gpt-4 = GPT-4 in the paper" in texts(app)
     assert "Not matched with a judge in the paper: gpt-4o." in texts(app)
     assert 'href="?run=' in table_of(app)
@@ -86,7 +94,7 @@ def test_lines_are_sorted_by_a_column_and_each_keeps_the_papers() -> None:
 @pytest.mark.parametrize(
     ("findings", "heads"),
     [
-        (chosen(2), ["PC", "PF", "Error"]),
+        (chosen(2), ["PC", "SD of PC", "PF", "Error"]),
         (criteria(2), ["Friedman", "Delta Pos"]),
         (scored(1, 4), ["χ²", "Pos 1", "Pos 3", "V", "r"]),
         (scored(15, 1), ["χ²", "Pos 1", "Pos 3", "V", "r"]),

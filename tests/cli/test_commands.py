@@ -5,6 +5,7 @@ Most run in this process. Those whose exit code depends on pipes run in a proces
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -221,6 +222,45 @@ def test_results_show_the_human_scores_of_a_table(tmp_path: Path, capsys: Captur
     }
     assert (said["reading"]["epsilon"], said["reading"]["cut"]) == (0.3, 4.0)
     assert {row["of"]["cut"] for row in rows if row["measure"] == "judge_pass"} == {4.0}
+
+
+def test_judgments_on_which_two_judges_differ_are_listed_with_both_answers(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    folder = folder_with_study(tmp_path, items=4)
+    study, store = folder / "study.toml", ("--store", str(tmp_path / "lab.duckdb"))
+    second = '[[judges]]\nname = "fair"\nkind = "simulated"\nmodel = "simulated"\n'
+    study.write_text(study.read_text("utf-8") + second, "utf-8")
+    run = document(capsys, "run", str(study), *store)["run"]
+    made = document(capsys, "judgments", run, "--limit", "1000", *store)["judgments"]
+    scores = {
+        (row["condition"], row["item_id"], row["ordering"], row["repeat"]): row["score"]
+        for row in made
+    }
+    # Condition 0 is “planted”, 1 is “fair”: the same answers, orders and repeats.
+    expected = {
+        (*key[1:], score, scores[1, *key[1:]])
+        for key, score in scores.items()
+        if key[0] == 0 and score != scores[1, *key[1:]]
+    }
+    apart = ("judgments", run, "--differ", "planted", "fair")
+    given = document(capsys, *apart, "--limit", "1000", *store)
+    names = ("item_id", "ordering", "repeat", "answer", "other_answer")
+    assert {tuple(row[name] for name in names) for row in given["judgments"]} == expected
+    assert given["differing"] == len(expected) > 3
+    code, out, _ = command(capsys, *apart, "--limit", "2", *store)
+    lines = out.splitlines()
+    assert (code, len(lines)) == (0, 3)
+    assert lines[0] == f"planted and fair differ on {len(expected)} judgments."
+    assert re.fullmatch(r".+ · listed [\d ]+ · planted: \d · fair: \d", lines[1])
+    for wrong, said in (
+        (("planted", "nobody"), "has no judge “nobody”. It has planted, fair."),
+        (("fair", "fair"), "were never asked the same"),
+    ):
+        code, _, err = command(capsys, "judgments", run, "--differ", *wrong, *store)
+        assert (code, said in err) == (1, True)
+    code, _, err = command(capsys, *apart, "--score", "2", *store)
+    assert (code, "Use it without --position, --score" in err) == (1, True)
 
 
 def test_a_python_judge_runs_from_the_command_line_and_a_notebook(

@@ -92,6 +92,14 @@ def test_shares_are_wilsons_of_the_trials_that_clusters_are_worth() -> None:
     assert every.interval() == pytest.approx((1 - none.interval()[1], 1))
 
 
+def test_units_that_all_have_the_same_share_count_by_their_calls() -> None:
+    """Ten of 50 calls in each of 15 units, as a deterministic judge makes them: 150 of 750."""
+    even = share(np.full(15, 10.0), np.full(15, 50.0), UNITS[:15], balanced=True)
+    reference = stats.binomtest(150, 750).proportion_ci(method="wilson")
+    assert even.interval() == pytest.approx(tuple(reference))
+    assert even.interval() == pytest.approx((0.173, 0.230), abs=5e-4)
+
+
 @pytest.mark.parametrize("trials", [15, 30, 60])
 def test_shares_of_single_trials_are_covered_near_the_ends_too(trials: int) -> None:
     hits = np.arange(trials) < np.arange(trials + 1)[:, None]
@@ -167,6 +175,10 @@ def test_simultaneous_level_of_independent_numbers_is_sidaks_and_of_one_twice_it
     assert simultaneous(a) == simultaneous(b)
     assert simultaneous([a[0], a[0]]) == pytest.approx(0.95, abs=0.002)
     assert simultaneous([a[0]]) == simultaneous([]) == 0.95
+    # At the level of a look: Sidak again, and Bonferroni where 20,000 draws say too little.
+    assert simultaneous(estimates, level=0.98) == pytest.approx(0.98 ** (1 / 8), abs=0.001)
+    assert simultaneous(estimates, level=0.999) == pytest.approx(1 - 0.001 / 8, abs=1e-9)
+    assert simultaneous([a[0]], level=0.999) == 0.999
 
 
 EVEN = np.full(4, 0.25)

@@ -191,6 +191,9 @@ def test_a_constant_judge_is_bounded_by_what_was_not_met() -> None:
     none = 1 - 0.025 ** (1 / 9)
     assert ends(found, "positions") == pytest.approx((0, none))
     assert ends(found, "mean") == pytest.approx((0, none * 8 / 3))
+    # Without an effect the picture shows what the sentence says: how far a lean could reach.
+    assert found.positions is not None
+    assert found.positions.drawn_intervals == ((-none, none),) * 3
     assert {answer.word for answer in found.questions.values()} == {"undecided"}
 
 
@@ -268,6 +271,14 @@ def test_an_effect_has_the_ends_of_its_own_position() -> None:
     assert 0 < found.low < below
     assert found.high == pytest.approx(above)
     assert above < 0.2
+    # Drawn: 0.265 of the items at most, each by the largest move seen. The item that moves most
+    # gives the first place four of its 20 calls more.
+    largest = 4 / 20
+    none = 1 - 0.025 ** (1 / 12)
+    assert none == pytest.approx(0.265, abs=5e-4)
+    assert found.drawn_intervals[3] == pytest.approx((-none * largest, none * largest))
+    assert found.drawn_intervals[0] == (found.low, found.high)
+    assert found.drawn_intervals[3][1] < found.value, "no taller than the effect"
 
 
 def test_balanced_orders_beside_ten_more_of_the_default() -> None:

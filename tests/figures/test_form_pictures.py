@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rubriclab.core.topic import Findings
@@ -10,6 +11,8 @@ from rubriclab.figures.charts import draw
 from rubriclab.figures.form_pictures import (
     PEOPLE,
     agreement_by_form,
+    best_form,
+    changes_by_form,
     reference_words,
     scores_of_forms,
     table_of_forms,
@@ -19,6 +22,8 @@ from rubriclab.figures.marks import LIGHT
 from rubriclab.figures.pictures import level_curves
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.words.several import model_of_rater, whom
+from rubriclab.words.subject import subjects_by_name
+from rubriclab.words.what_helps import has_help, helps_answer
 from tests.tables import ORDERS, findings, in_forms, only, options
 
 ONE = ORDERS[:1]
@@ -114,6 +119,92 @@ def test_scores_that_a_model_gave_are_not_called_peoples(rater: str, name: str) 
     assert whom(found) == (f"{name}'s scores" if name else "people")
     shown = agreement_by_form(found, found.conditions[0].dataset)
     assert whom(found) in shown.title
+
+
+@pytest.mark.papers(72)
+def test_the_better_form_is_named_where_the_interval_leaves_no_doubt() -> None:
+    """In the default the first two are turned (r = .9), in letters none is (r = 1)."""
+    ratings = [{"a": float(score)} for score in IN_ORDER * 40]
+    forms = {
+        level: scored(scores, 40, ratings=ratings)
+        for level, scores in (("arabic", FIRST_TWO_TURNED), ("letters", IN_ORDER))
+    }
+    found = findings(in_forms(forms))
+    (row,) = found.select("variant_pearson_difference")
+    assert row.value == pytest.approx(0.1)
+    said = best_form(found, found.conditions[0].dataset)
+    assert said.startswith(
+        "Ask judge in the form “ids = letters”: r with people is 0.10 higher than in the default "
+        "form (95% CI "
+    )
+    # The other way round letters lose .1: the default is kept.
+    kept = best_form(two_judges(times=40), found.conditions[0].dataset)
+    assert kept.startswith(
+        "For judge, no form surely agrees better with people than the default form. Keep the "
+        "default."
+    )
+
+
+@pytest.mark.papers(60, 70)
+def test_what_a_form_changes_is_drawn_as_its_rows_are() -> None:
+    """Letters turn 1 and 2: the mean stays, and two of five scores change by a point."""
+    found = two_judges(times=8)
+    shown = changes_by_form(found, found.conditions[0].dataset)
+    assert shown.picture is not None
+    drawn = {
+        panel.title + ", " + panel.subtitle: [
+            round(point.value, 6) for line in panel.series for point in line.points
+        ]
+        for panel in shown.picture.panels
+    }
+    assert drawn == {
+        "Mean score, form \u2212 default": [0.0],
+        "Size of an answer's change, in either direction": [0.4],
+        "Scores that change, the judge's noise included": [0.4],
+    }
+    assert "beyond the judge's noise is not known. No order was repeated" in shown.note
+    assert draw(shown.picture, LIGHT).data
+
+
+@pytest.mark.papers(28)
+def test_levels_run_as_the_study_lists_them_whichever_is_the_default() -> None:
+    ratings = [{"a": float(score)} for score in IN_ORDER * 4]
+    forms = {
+        level: scored(scores, 4, ratings=ratings)
+        for level, scores in (
+            ("low", IN_ORDER),
+            ("medium", FIRST_TWO_TURNED),
+            ("high", LAST_TWO_TURNED),
+        )
+    }
+    found = findings(in_forms(forms, "reasoning_effort"))
+    dataset = found.conditions[0].dataset
+    for measure in ("variant_shift", "pearson"):
+        picture = level_curves(found, measure, "reasoning_effort", dataset)
+        assert picture is not None
+        assert picture.levels == ("low", "medium", "high")
+
+
+@pytest.mark.papers(71)
+def test_a_run_of_forms_says_whether_averaging_them_helps() -> None:
+    """Ten orders of repeats in two forms: of a form the tab speaks of averaging forms, not of
+    orders.
+    """
+    random = np.random.default_rng(3)
+    level = random.integers(2, 5, (60, 1))
+    forms = {
+        name: options(level + random.integers(-1, 2, (60, 4)), ONE, [0] * 4)
+        for name in ("arabic", "letters")
+    }
+    found = findings(in_forms(forms))
+    names = subjects_by_name(found, "judge", found.conditions[0].dataset)
+    (form,) = (subject for subject in names.values() if subject.variant)
+    assert has_help(found, form)
+    answer = helps_answer(found, form)
+    (question,) = answer.questions
+    assert question.title == "Several forms of the prompt, averaged"
+    assert "the mean over forms of the prompt" in answer.line
+    assert "orders" not in answer.headline
 
 
 def with_references(times: int = 1) -> Findings:

@@ -10,17 +10,19 @@ import pytest
 
 from rubriclab.core.joined import Side, joined
 from rubriclab.core.topic import Findings
+from rubriclab.core.verdict import Word
 from rubriclab.exports.table import picture_frame
 from rubriclab.figures import charts
 from rubriclab.figures import choice_pictures as choices
 from rubriclab.figures import judge_pictures as scores
-from rubriclab.figures.axis_pictures import ways_beside
+from rubriclab.figures.axis_pictures import axes_sentences, ways_beside
 from rubriclab.figures.charts import draw
 from rubriclab.figures.marks import DARK, LIGHT, Picture, Point, Series
 from rubriclab.figures.pictures import Shown
 from rubriclab.words.compact import hard_lines, win_lines
 from rubriclab.words.phrases import row_text
 from rubriclab.words.several import distinct_names, headline, is_biased, line, one_a_judge
+from rubriclab.words.subject import Subject
 from tests.figures.several import NAMES, chosen, criteria, scored
 from tests.tables import findings
 
@@ -352,6 +354,53 @@ def test_the_band_over_subsets_is_not_called_an_interval() -> None:
     shown = scores.orders_enough(scored(2, 1), "options", "stories")
     assert "not a confidence interval" in shown.note
     assert "CI" not in "".join(part for point in shown.picture.points for part in point.hover)
+
+
+@pytest.mark.papers(35)
+def test_both_axes_have_their_limits_and_names_keep_off_intervals() -> None:
+    """A judge may lean by 13 points where its criteria hardly move: that is not small on both."""
+    points = [
+        replace(Point("first", 0.42, "0.42", 0.4, 0.44), x=5.0, x_low=1.0, x_high=12.0),
+        replace(Point("second", 0.1, "0.10", 0.0, 0.2), x=13.0, x_low=12.0, x_high=14.0),
+    ]
+    picture = scores.plane_of(points, "two", axes=("x", "y"), smallest=0.25, smallest_x=5.0)
+    figure = draw(picture, LIGHT)
+    filled = [shape for shape in figure.layout.shapes if shape.type == "rect"]
+    assert [(shape.x0, shape.x1, shape.y0, shape.y1) for shape in filled] == [(0, 5.0, 0, 0.25)]
+    lines = [shape for shape in figure.layout.shapes if shape.type == "line"]
+    assert {(shape.x0, shape.x1) for shape in lines} >= {(5.0, 5.0)}
+    assert {(shape.y0, shape.y1) for shape in lines} >= {(0.25, 0.25)}
+    across = charts.intervals_of(points)[0]
+    (left, right, below, above) = across
+    assert right - left == pytest.approx(560 * 11 / (13 + 2 * 0.06 * 13))
+    assert above - below == 4
+
+
+def with_word(subject: Subject, word: Word) -> Subject:
+    """A subject whose verdict about positions has this word."""
+    assert subject.verdicts is not None
+    assert subject.positions is not None
+    questions = {
+        **subject.verdicts.questions,
+        "positions": replace(subject.positions, word=word),
+    }
+    return replace(subject, verdicts=replace(subject.verdicts, questions=questions))
+
+
+@pytest.mark.papers(35)
+def test_judges_that_depend_on_one_axis_alone_share_a_sentence() -> None:
+    free, leaning = (
+        [with_word(subject, word) for subject in one_a_judge(scored(3), "options")]
+        for word in ("equivalent", "effect")
+    )
+    said = axes_sentences([(leaning[k], free[k]) for k in range(3)])
+    assert said == (
+        "The position of a criterion does not matter to gpt-4, gpt-4o and o1-mini, but each of "
+        "them leans to a position of the options."
+    )
+    alone = axes_sentences([(leaning[2], free[2]), (leaning[0], leaning[0])])
+    assert alone.startswith("The position of a criterion does not matter to o1-mini, but it ")
+    assert axes_sentences([(leaning[0], leaning[0])]) == ""
 
 
 @pytest.mark.papers(1)

@@ -21,7 +21,7 @@ from rubriclab.measures.agreement import (
 )
 from rubriclab.measures.agreement import intraclass as intraclass_of_sums
 from rubriclab.stats import correlation as own
-from rubriclab.stats.correlation import budget, kendall, pearson, spearman, with_the_others
+from rubriclab.stats.correlation import band, budget, kendall, pearson, spearman, with_the_others
 from rubriclab.stats.resample import Floats
 from tests.references.agreement import SHARED, tables
 
@@ -169,8 +169,8 @@ def test_the_budget_is_the_plain_loop_over_subsets() -> None:
             ]
 
         r = mean_r(unit >= 0)
-        assert (point.subsets, point.r.value) == (len(r), pytest.approx(np.mean(r)))
-        assert point.band == pytest.approx(tuple(np.quantile(r, [0.025, 0.975])))
+        assert (len(point.each), point.r.value) == (len(r), pytest.approx(np.mean(r)))
+        assert band(point.each) == pytest.approx(tuple(np.quantile(r, [0.025, 0.975])))
         assert point.r.without[7] == pytest.approx(np.mean(mean_r(unit != 7)))
 
 
@@ -181,14 +181,14 @@ def test_rounds_of_repeats_are_averaged_and_many_subsets_drawn(
     tables = given.reshape(40, 2, 3).transpose(1, 0, 2)
     both = next(budget(tables, human, np.arange(40), 40, [2]))
     each = [next(budget(part[None], human, np.arange(40), 40, [2])).r.value for part in tables]
-    assert (both.subsets, both.r.value) == (6, pytest.approx(np.mean(each)))
+    assert (len(both.each), both.r.value) == (6, pytest.approx(np.mean(each)))
     monkeypatch.setattr(own, "_AT_ONCE", 50)  # in parts, which change nothing
     assert next(budget(tables, human, np.arange(40), 40, [2])).r.value == pytest.approx(
         both.r.value
     )
     given, human = scores(200, 20, 7)
     points = list(budget(given[None], human, np.arange(200), 200, [1, 2, 10, 20]))
-    assert [point.subsets for point in points] == [20, 190, 1_024, 1]
+    assert [len(point.each) for point in points] == [20, 190, 1_024, 1]
     assert np.all(np.diff([point.r.value for point in points]) > 0)
     gap = np.full((1, 40, 3), 0.3)
     gap[0, 0, 1] = NAN

@@ -23,7 +23,7 @@ from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import read_table
 from rubriclab.figures.choice_pictures import against_baseline
 from rubriclab.measures.gold import DEFAULT, MAJORITY, STANDS
-from rubriclab.measures.judges import calls_apart
+from rubriclab.measures.judges import counterpart, rows_apart
 from rubriclab.measures.what_goes_along import cells_of, what_goes_along
 from rubriclab.model.judgment import LENGTHS, JudgmentTable
 from rubriclab.model.study import ReadingPart, read_study
@@ -123,7 +123,13 @@ def test_measures_of_ten_pairs_by_hand() -> None:
     assert only(found, "pf").value == pytest.approx((2 - 3) / 10)  # one cell of ten
     # 2 recency against 3 primacy: P(|sum of five signs| >= 1) = 1.
     assert only(found, "pf").p == pytest.approx(1.0)
-    assert only(found, "error_rate").value == 3 / (3 + 2 * 8)
+    # Three of 20 replies are lost. Shi et al. do not count the parsed reply of AN.
+    rate = only(found, "error_rate")
+    (parsed,) = (row for row in found.select("parsed_share") if not row.of)
+    assert rate.value == 3 / (3 + 2 * 8) > 3 / 20
+    assert parsed.value == 17 / 20
+    assert "Shi et al." in rate.about.name
+    assert "parsed in every order" in rate.about.sign
     assert [row.value for row in found.select("class_share")] == [0.3, 0.3, 0.2, 0.2]
     # 17 calls parsed: first 2 (AB) + 4 (AA) + 1 (AC) + 1 (AN) = 8, ties 2 (CC) + 1 + 1 = 4.
     assert only(found, "position_share", position=1).value == pytest.approx((8 + 4 / 2) / 17)
@@ -313,7 +319,13 @@ def test_judges_beside_each_other_by_hand() -> None:
     assert only(found, "judges_kappa", 0, against=1).value == pytest.approx(
         (5 / 7 - 3 / 7) / (4 / 7)
     )
-    assert calls_apart(*found.judgments.arms[:2]).tolist() == [3, 5]
+    arms = found.judgments.arms
+    assert counterpart(arms[0], "o1-mini") is arms[1]
+    assert counterpart(arms[0], "nobody") is None
+    mine, theirs = rows_apart(arms[0], arms[1])
+    assert arms[0].call[mine].tolist() == [3, 5]
+    assert (arms[0].position[mine] + 1).tolist() == [1, 2]
+    assert (arms[1].position[theirs] + 1).tolist() == [2, 1]
     # Of one family: a with b. With c: 2 of 7 and 5 of 8.
     assert only(found, "family_agreement", families="within").value == pytest.approx(5 / 7)
     assert only(found, "family_agreement", families="between").value == pytest.approx(7 / 15)

@@ -133,7 +133,18 @@ def test_several_criteria_have_one_each_and_their_mean() -> None:
         assert row_of(table, "people", "pearson", target=name).value == pytest.approx(r)
     macro = row_of(table, "people", "pearson")
     assert (macro.value, macro.estimate.units) == (pytest.approx(np.mean(by_hand)), 30)
-    assert row_of(table, "people", "budget_pearson", calls=6).value == pytest.approx(macro.value)
+    every = row_of(table, "people", "budget_pearson", calls=6)
+    assert every.value == pytest.approx(macro.value)
+    # One subset has all six orders, so the band of the mean closes on the mean.
+    assert every.counts["band"] == pytest.approx([macro.value, macro.value])
+    single = [
+        np.mean(
+            [np.corrcoef(score[:, order, k], rating.mean(axis=1)[k::3])[0, 1] for k in range(3)]
+        )
+        for order in range(6)
+    ]
+    one = row_of(table, "people", "budget_pearson", calls=1)
+    assert one.counts["band"] == pytest.approx(np.quantile(single, [0.025, 0.975]))
     assert np.isfinite(macro.interval).all()
 
 

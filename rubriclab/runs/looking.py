@@ -1,0 +1,235 @@
+"""Go through a plan in batches, and stop each judge at the look that has its answer.
+
+A look is made of the store's rows alone (``core/looks.py``), so nothing has to be kept about it: a
+run that was killed is looked at again when it is resumed, and finds the same.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator
+from dataclasses import dataclass
+
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.looks import looks_at
+from rubriclab.model.judgment import Call
+from rubriclab.model.looks import Scope
+from rubriclab.runs.forecast import units_of_part
+from rubriclab.store.read import Reader
+from rubriclab.study.decisions import packs
+from rubriclab.study.plan import Plan
+
+SKIPPED_AT_ONCE = 200
+"""Answered calls that are passed over before other tasks get a turn. Each has to be planned to know
+its key, and a resumed run may begin with a million of them: its loop must hear of a pause."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Calls of one judge that are asked before the next look; all of them in a run without looks.
+
+    scope, number: the data set and axis, and the number of the batch in it. None for all.
+    """
+
+    judge: str
+    scope: Scope | None = None
+    number: int | None = None
+
+    def calls(self, plan: Plan) -> Iterator[Call]:
+        """Yield the calls of the batch."""
+        return plan.calls(self.judge, self.scope, self.number)
+
+    def requests(self, plan: Plan, done: Container[str]) -> Iterator[list[Call]]:
+        """Yield the requests of the batch without the calls that are done, so possibly empty."""
+        return packs(self.calls(plan), done)
+
+
+@dataclass(frozen=True)
+class LookProgress:
+    """Where one judge is in a data set and axis, between two looks.
+
+    noun: what a unit is called.
+    units: units at the last look; 0 before the first one.
+    next_units: units at the next look; None if none will come.
+    all_units: units at the last possible look.
+    calls: planned calls up to the next look, or up to the one at which the judge stopped.
+    needless: planned calls that will not be asked, because the answer is known.
+    """
+
+    judge: str
+    scope: Scope
+    noun: str
+    units: int
+    next_units: int | None
+    all_units: int
+    calls: int
+    needless: int
+
+
+class Looking:
+    """What to ask next in a run that may stop early, judge by judge.
+
+    Args:
+        ask_all: ask every planned call, whatever the looks say.
+        before_look: is awaited before the store is read: it commits what is still waiting.
+        before_batch: is awaited before a batch is asked, for example to take over known replies.
+    """
+
+    def __init__(
+        self,
+        store: Reader,
+        run: str,
+        plan: Plan,
+        *,
+        ask_all: bool,
+        before_look: Callable[[], Awaitable[bool]],
+        before_batch: Callable[[Batch], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._run = run
+        self._plan = plan
+        self._ask_all = ask_all
+        self._before_look = before_look
+        self._before_batch = before_batch
+        # Replaced as a whole: other threads read it for a snapshot.
+        self.progress: dict[tuple[str, Scope], LookProgress] = {}
+        self.through: set[str] = set()
+
+    async def batches(
+        self, judge: str, done: set[str], final: Container[str]
+    ) -> AsyncIterator[Batch]:
+        """Yield the batches of a judge that have calls to ask, each when it is to be asked.
+
+        The caller asks all calls of a batch before it takes the next one, and ends the iteration if
+        it could not. After the last one the judge's name is in ``through``.
+
+        done: keys of calls that are not asked. final: of all that have a final reply, also of those
+        that failed and are asked again.
+        """
+        looks = self._plan.looks
+        if looks is None:
+            batch = Batch(judge)
+            if await self._has_calls(batch, done):
+                yield batch
+            self.through.add(judge)
+            return
+        for scope in self._plan.scopes:
+            looked = 0
+            for number in range(len(looks.scopes[scope].units)):
+                batch = Batch(judge, scope, number)
+                if await self._has_calls(batch, done):
+                    # Failed calls of a complete batch are asked again whatever a look says, since a
+                    # look says it with these calls.
+                    is_next = number > 0 and await self._has_calls(batch, final)
+                    if is_next and not self._ask_all:
+                        if not await self._before_look():
+                            return
+                        if await asyncio.to_thread(
+                            stops, self._store, self._run, self._plan, judge, scope
+                        ):
+                            break
+                    await self._before_batch(batch)
+                    if await self._has_calls(batch, done):
+                        self._note(judge, scope, looked=number, ahead=number + 1)
+                        yield batch
+                looked = number + 1
+            self._note(judge, scope, looked=looked, ahead=None)
+        self.through.add(judge)
+
+    async def _has_calls(self, batch: Batch, done: Container[str]) -> bool:
+        """Return whether any call of a batch is not done."""
+        return await next_request(batch.requests(self._plan, done)) is not None
+
+    def _note(self, judge: str, scope: Scope, *, looked: int, ahead: int | None) -> None:
+        """Note where a judge is. ``looked``: batches that are done; ``ahead``: with the next one.
+
+        ``ahead`` is None if no further batch will be asked.
+        """
+        looks = self._plan.looks
+        assert looks is not None
+        units = looks.scopes[scope].units
+        of_batch = [0] * len(units)
+        for condition, planned in zip(self._plan.conditions, looks.planned, strict=True):
+            if condition.judge == judge and (condition.dataset, condition.reorder) == scope:
+                of_batch = [known + more for known, more in zip(of_batch, planned, strict=True)]
+        asked = looked if ahead is None else ahead
+        progress = LookProgress(
+            judge=judge,
+            scope=scope,
+            noun=units_of_part(self._plan, self._plan.first_part(scope)).noun,
+            units=units[looked - 1] if looked else 0,
+            next_units=None if ahead is None else units[ahead - 1],
+            all_units=units[-1],
+            calls=sum(of_batch[:asked]),
+            needless=sum(of_batch[looked:]) if ahead is None else 0,
+        )
+        self.progress = self.progress | {(judge, scope): progress}
+
+
+def stops(store: Reader, run: str, plan: Plan, judge: str, scope: Scope) -> bool:
+    """Return whether the last look at a judge, data set and axis has the answer."""
+    reading = plan.study.reading
+    # By the code of a condition: an import's data set has another name in its plan.
+    code = next(
+        code
+        for code, condition in enumerate(plan.conditions)
+        if condition.judge == judge and (condition.dataset, condition.reorder) == scope
+    )
+    judgments = Judgments(store.table(run), reading.unit)
+    looked = judgments.looked_of(code)
+    if looked is None:
+        return False
+    looks = looks_at(judgments, looked, reading.smallest)
+    return bool(looks) and looks[-1].stops
+
+
+def open_batches(
+    store: Reader, run: str, plan: Plan, done: set[str], *, ask_all: bool
+) -> list[Batch]:
+    """Return the batches that are to be asked next: of each judge those before its next look.
+
+    In a run without looks, and with ``ask_all``, a judge has one batch with all its calls.
+
+    run: its ID, or "" for a study that has none yet. done: keys of calls that are not asked.
+    """
+    found: list[Batch] = []
+    final = store.final_keys(run) if run else set()
+    for judge in plan.study.judges:
+        if plan.looks is None or ask_all:
+            found.append(Batch(judge.name))
+            continue
+        for scope in plan.scopes:
+            # As in ``Looking.batches``: failed calls of complete batches come before a look.
+            complete, ahead = _open_in_scope(plan, judge.name, scope, done, final)
+            found += complete
+            if complete or ahead is None:
+                continue
+            if ahead.number == 0 or not stops(store, run, plan, judge.name, scope):
+                found.append(ahead)
+    return found
+
+
+def _open_in_scope(
+    plan: Plan, judge: str, scope: Scope, done: Container[str], final: Container[str]
+) -> tuple[list[Batch], Batch | None]:
+    """Return the complete batches with calls to ask again, and the first that is not complete."""
+    assert plan.looks is not None
+    complete: list[Batch] = []
+    for number in range(len(plan.looks.scopes[scope].units)):
+        batch = Batch(judge, scope, number)
+        if any(batch.requests(plan, final)):
+            return complete, batch
+        if any(batch.requests(plan, done)):
+            complete.append(batch)
+    return complete, None
+
+
+async def next_request(requests: Iterator[list[Call]]) -> list[Call] | None:
+    """Return the next request that has anything to ask; None if there is none.
+
+    Most requests of a resumed run are empty. Other tasks get a turn every SKIPPED_AT_ONCE of them.
+    """
+    for skipped, calls in enumerate(requests, 1):
+        if calls:
+            return calls
+        if skipped % SKIPPED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return None

@@ -1,0 +1,88 @@
+"""Say where a run that may stop early is, and why it stopped."""
+
+from rubriclab.core.looks import LastLook
+from rubriclab.model.text import count
+
+NOUNS = {"prompt": "prompt", "block": "text", "text": "text"}
+"""What a unit is called; otherwise it is what one call is about."""
+OF_ITEMS = {"pairs": "comparison", "lists": "comparison", "criteria": "text"}
+"""What a call is about, by kind of list; otherwise an answer."""
+STOPPED_EARLY = (
+    "A run that stops at its first clear sign tends to show effects a little too large. The "
+    "intervals allow for that."
+)
+
+
+def noun_of(look: LastLook) -> str:
+    """Return what a unit of a look is called."""
+    return NOUNS.get(look.unit) or OF_ITEMS.get(look.scope[1], "answer")
+
+
+def early_words(look: LastLook) -> str:
+    """Say that the answer is one of a look, or that there is none yet; empty at the end."""
+    noun, planned = noun_of(look), look.units_at[-1]
+    if not look.number:
+        if len(look.units_at) == 1:
+            return f"No answer before all {count(planned, noun)} are in."
+        return f"No answer yet. The first look is after {count(look.units_at[0], noun)}."
+    if look.open_end:
+        return f"As of the look after {look.units:,} of {count(planned, noun)}. Not clear yet."
+    return ""
+
+
+def stop_words(look: LastLook) -> str:
+    """Say after how many units the judge stopped, and what follows; empty if it did not."""
+    if not look.early:
+        return ""
+    noun, planned = noun_of(look), look.units_at[-1]
+    said = clear_sentence(look.units, planned, look.needless, noun)
+    if look.all_no:
+        verb = "was" if look.needless == 1 else "were"
+        return (
+            f"All questions have their No after {look.units:,} of {count(planned, noun)}. "
+            f"{count(look.needless, 'call')} {verb} not needed."
+        )
+    return f"{said} {STOPPED_EARLY}"
+
+
+def method_words(look: LastLook) -> str:
+    """Say how a run was looked at, for the method of a report."""
+    noun, planned = noun_of(look), look.units_at[-1]
+    *first, last = (f"{units:,}" for units in look.units_at)
+    if not first:
+        return ""
+    ending = f" It stopped after {look.units:,}." if look.early else ""
+    return (
+        f"The run was planned with {count(planned, noun)} and looked at after {', '.join(first)} "
+        f"and {last} (alpha spending, 0.05 × share^1.5, by randomisation).{ending} Intervals are "
+        "repeated confidence intervals: those of all looks hold together in 95%."
+    )
+
+
+def progress_sentence(
+    *, units: int, next_units: int | None, all_units: int, needless: int, noun: str
+) -> str:
+    """Say when a judge was looked at, and when it will be next; empty if nothing is to be said.
+
+    units: how many were in at the last look, 0 before the first one. next_units: how many will be
+    in at the next one, None if there is none. needless: calls that will not be asked.
+    """
+    if next_units is None:
+        return clear_sentence(units, all_units, needless, noun) if needless else ""
+    if not units:
+        if next_units == all_units:
+            return ""
+        return f"The first look is after {count(next_units, noun)}."
+    return (
+        f"Looked at after {count(units, noun)}: not clear yet. The next look is after "
+        f"{next_units:,}."
+    )
+
+
+def clear_sentence(units: int, all_units: int, needless: int, noun: str) -> str:
+    """Say that a run has its answer, and how many planned calls it did not need."""
+    verb = "was" if needless == 1 else "were"
+    return (
+        f"Clear after {units:,} of {count(all_units, noun)}. {count(needless, 'call')} {verb} not "
+        "needed."
+    )
