@@ -271,7 +271,7 @@ def _exposure(parts: Sequence[StrategyPart], shown: Sequence[int | str]) -> None
     }
     if not known or len(shown) > MOST_EXPOSED:
         return
-    with st.expander("How often each option stands at each position", icon=":material/grid_on:"):
+    with st.expander("How often each option is at each position", icon=":material/grid_on:"):
         for name, orders in known.items():
             counts = exposure_of(orders, shown)
             even = len({count_of for row in counts for count_of in row}) == 1
