@@ -23,7 +23,7 @@ from rubriclab.words.several import (
     simulated_note,
     whom,
 )
-from rubriclab.words.subject import Subject
+from rubriclab.words.subject import EFFECT, Subject
 
 MOST_PANELS = 12
 """Small panels in one picture. More would be too small to read; those that lean most are kept."""
@@ -60,8 +60,7 @@ def positions_by_dataset(findings: Findings, *, panel: str = "judge") -> Shown:
             continue
         subtitle = ""
         if panel == "judge":
-            words = list(dict.fromkeys(badge(subject, "positions") for subject in own))
-            subtitle = f"{'/'.join(filter(None, words))} · {positions_text(own[0])}"
+            subtitle = _verdicts_in_brief(own)
         smallest = own[0].positions.smallest if own[0].positions is not None else math.nan
         panels.append(
             Picture(
@@ -107,6 +106,19 @@ def positions_by_dataset(findings: Findings, *, panel: str = "judge") -> Shown:
     note += left_out(names)
     picture = Picture("multiples", (), alt, panels=tuple(panels))
     return Shown(title, picture, note + simulated_note(findings))
+
+
+def _verdicts_in_brief(subjects: Sequence[Subject]) -> str:
+    """Say what the verdict on positions is; of several data sets, on how many it is Yes."""
+    known = [subject for subject in subjects if badge(subject, "positions")]
+    if len(subjects) == 1:
+        # The dotted line shows where even is.
+        said = positions_text(subjects[0]).partition(", even is")[0]
+        return f"{badge(subjects[0], 'positions')} · {said}".removeprefix(" · ")
+    if not known:
+        return "no verdict"
+    favours = sum(subject.is_(EFFECT, "positions") for subject in known)
+    return f"favours positions on {favours} of {count(len(known), 'data set')}"
 
 
 def _not_among(findings: Findings, subjects: Sequence[Subject]) -> list[str]:
@@ -320,8 +332,8 @@ def plane_of(
     target: float = math.nan,
     mean: tuple[float, float] = (math.nan, math.nan),
 ) -> Picture:
-    """Return a plane with a mark a judge. ``said``: what it shows, for its alternative text, which
-    goes on with the lowest and the highest mark.
+    """Return a plane with one mark per judge. ``said``: what it shows, for its alternative text,
+    which goes on with the lowest and the highest mark.
     """
     low, high = (end(points, key=lambda point: point.value) for end in (min, max))
     return Picture(
@@ -353,7 +365,7 @@ def extremes(rows: Sequence[tuple[str, Row]]) -> str:
 
 
 def balancing_helps(findings: Findings, dataset: str) -> Shown:
-    """Draw what balanced orders gain in r against how strong the bias is: a mark a judge."""
+    """Draw what balanced orders gain in r against how strong the bias is: one mark per judge."""
     title = "**Does balancing help those who lean most?**"
     points = []
     smallest = findings.reading.smallest.r
