@@ -1104,6 +1104,10 @@ def _small_on_both(figure: go.Figure, picture: Picture, palette: Palette) -> Non
     figure.add_hline(y=picture.smallest, line=_dotted(palette))
 
 
+LOWEST_STRIPS = 110
+"""The lowest panel of strips, in px."""
+
+
 def strips(picture: Picture, palette: Palette) -> go.Figure:
     """Draw panels side by side whose lines are the same: in each a mark for every series.
 
@@ -1113,8 +1117,9 @@ def strips(picture: Picture, palette: Palette) -> go.Figure:
     levels = picture.levels
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.series))
     room = max(1, max(len(panel.series) for panel in panels))
-    height = 116 + len(levels) * max(44, 18 * room)
-    figure = _grid(palette, height, 1, len(panels))
+    # With few lines the panel keeps room for its axis above the legend.
+    inside = max(LOWEST_STRIPS, len(levels) * max(44, 18 * room) - 28)
+    figure = _grid(palette, inside + 144, 1, len(panels))
     for k, panel in enumerate(panels):
         where = {"row": 1, "col": k + 1}
         own = [line.name for line in panel.series]
@@ -1156,7 +1161,7 @@ def strips(picture: Picture, palette: Palette) -> go.Figure:
     figure.update_layout(
         showlegend=len(names) > 1,
         margin={"l": _margin(levels, 190), "b": 92},
-        legend={"y": -58 / (height - 144), "yanchor": "top"},
+        legend={"y": -58 / inside, "yanchor": "top"},
     )
     return figure
 

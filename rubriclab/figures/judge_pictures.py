@@ -449,17 +449,29 @@ def balanced_against_fixed(
 
 
 def counted_differences(apart: dict[tuple[str, str], Row], people: str = "people") -> str:
-    """Say for how many judges each paired difference surely is above or below 0."""
+    """Say for how many judges each paired difference surely is above or below 0; of one judge
+    whether it is.
+    """
     sentences = []
     for what in dict.fromkeys(what for _, what in apart):
         rows = [row for (_, own), row in apart.items() if own == what]
         up = sum(row.interval[0] > 0 for row in rows)
         down = sum(row.interval[1] < 0 for row in rows)
         first, _, second = what.partition(" − ")
-        sentences.append(
-            f"{first.capitalize()} is surely closer to {people} than {second} for {up} of "
-            f"{count(len(rows), 'judge')}, and surely further for {down}."
-        )
+        name = first.capitalize()
+        if len(rows) > 1:
+            sentences.append(
+                f"{name} is surely closer to {people} than {second} for {up} of {len(rows)} "
+                f"judges, and surely further from {people} for {down}."
+            )
+        elif up:
+            sentences.append(f"{name} is surely closer to {people} than {second}.")
+        elif down:
+            sentences.append(f"{name} is surely further from {people} than {second}.")
+        else:
+            sentences.append(
+                f"{name} is neither surely closer to {people} than {second} nor surely further."
+            )
     return " ".join(sentences)
 
 

@@ -356,6 +356,22 @@ def test_the_band_over_subsets_is_not_called_an_interval() -> None:
     assert "CI" not in "".join(part for point in shown.picture.points for part in point.hover)
 
 
+@pytest.mark.papers(23)
+@pytest.mark.parametrize("judges", [1, 2])
+def test_strips_of_one_line_keep_their_axis_above_the_legend(judges: int) -> None:
+    """The legend lies 58 px below the panel, whose axis has its numbers there."""
+    shown = scores.balanced_against_fixed(scored(judges, 1), "options", "stories")
+    assert shown.picture is not None
+    layout = draw(shown.picture, LIGHT).layout
+    inside = layout.height - layout.margin.t - layout.margin.b
+    assert inside >= 110
+    assert layout.legend.y * inside == pytest.approx(-58)
+    assert layout.legend.y > -2, "Plotly moves a legend that is further away"
+    for sentence in re.findall(r"Balanced [^.]*\.", shown.note):
+        assert "from people" in sentence or judges == 1
+        assert "of 1 judge" not in sentence
+
+
 @pytest.mark.papers(35)
 def test_both_axes_have_their_limits_and_names_keep_off_intervals() -> None:
     """A judge may lean by 13 points where its criteria hardly move: that is not small on both."""
