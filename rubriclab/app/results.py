@@ -514,7 +514,8 @@ def _every_variant(findings: Findings, code: int) -> Shown:
     return Shown(
         "**Every variant compared with the default** · green: too small to matter",
         pictures.row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant"),
-        f"Change of the mean score, {ci()}. Choose a variant above to see its verdict.",
+        f"Change of the mean score, {ci()}. Choose a variant above to see its verdict: "
+        "it is about the size of the change whichever way it goes, and its interval begins at 0.",
     )
 
 

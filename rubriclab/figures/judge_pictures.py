@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rubriclab.core.topic import Findings, Row
+from rubriclab.core.topic import MEASURES, Findings, Row
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import CLICK, Shown, mark, target_cells
 from rubriclab.model.text import count
@@ -180,7 +180,8 @@ def criteria_of_judges(findings: Findings, dataset: str) -> Shown:
     )
     note = (
         "Points from the criterion's own mean. All judges on one scale of colours: orange higher, "
-        "blue lower. Bold: the simultaneous interval of all cells of a judge leaves out 0."
+        "blue lower. Bold: the simultaneous interval of all cells of a judge leaves out 0. "
+        f"Mean gap: the mean of Delta Pos. {MEASURES['delta_pos'].sign}"
     )
     names = {
         "no call about these answers lists criteria": _not_among(findings, subjects),

@@ -156,6 +156,8 @@ def test_pictures_of_positions_name_the_judges_that_they_leave_out() -> None:
     positions = scores.positions_by_dataset(union)
     assert "Not drawn: o1-mini (no call lists score options)." in positions.note
     cells = scores.criteria_of_judges(union, criteria(3).conditions[0].dataset)
+    assert "Mean gap: the mean of Delta Pos." in cells.note
+    assert "The verdict's size takes the noise off" in cells.note
     assert "Not drawn: gpt-4 (no call about these answers lists criteria)." in cells.note
     assert "Not drawn" not in scores.positions_by_dataset(scored(2, 1)).note
 
