@@ -515,7 +515,7 @@ def _every_variant(findings: Findings, code: int) -> Shown:
         "**Every variant compared with the default** · green: too small to matter",
         pictures.row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant"),
         f"Change of the mean score, {ci()}. Choose a variant above to see its verdict: "
-        "it is about the size of the change whichever way it goes, and its interval begins at 0.",
+        "it is about the size of the change, up or down, so its interval begins at 0.",
     )
 
 
