@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rubriclab.core.topic import Findings, Row
+from rubriclab.core.topic import MEASURES, Findings, Row
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import CLICK, Shown, mark, target_cells
 from rubriclab.model.text import count
@@ -192,7 +192,8 @@ def criteria_of_judges(findings: Findings, dataset: str) -> Shown:
     )
     note = (
         "Points from the criterion's own mean. All judges on one scale of colours: orange higher, "
-        "blue lower. Bold: the simultaneous interval of all cells of a judge leaves out 0."
+        "blue lower. Bold: the simultaneous interval of all cells of a judge leaves out 0. "
+        f"Mean gap: the mean of Delta Pos. {MEASURES['delta_pos'].sign}"
     )
     names = {
         "no call about these answers lists criteria": _not_among(findings, subjects),
@@ -461,17 +462,29 @@ def balanced_against_fixed(
 
 
 def counted_differences(apart: dict[tuple[str, str], Row], people: str = "people") -> str:
-    """Say for how many judges each paired difference surely is above or below 0."""
+    """Say for how many judges each paired difference surely is above or below 0; of one judge
+    whether it is.
+    """
     sentences = []
     for what in dict.fromkeys(what for _, what in apart):
         rows = [row for (_, own), row in apart.items() if own == what]
         up = sum(row.interval[0] > 0 for row in rows)
         down = sum(row.interval[1] < 0 for row in rows)
         first, _, second = what.partition(" − ")
-        sentences.append(
-            f"{first.capitalize()} is surely closer to {people} than {second} for {up} of "
-            f"{count(len(rows), 'judge')}, and surely further for {down}."
-        )
+        name = first.capitalize()
+        if len(rows) > 1:
+            sentences.append(
+                f"{name} is surely closer to {people} than {second} for {up} of {len(rows)} "
+                f"judges, and surely further from {people} for {down}."
+            )
+        elif up:
+            sentences.append(f"{name} is surely closer to {people} than {second}.")
+        elif down:
+            sentences.append(f"{name} is surely further from {people} than {second}.")
+        else:
+            sentences.append(
+                f"{name} is neither surely closer to {people} than {second} nor surely further."
+            )
     return " ".join(sentences)
 
 

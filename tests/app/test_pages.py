@@ -155,14 +155,16 @@ def ended(timeout: float = 60) -> None:
 
 def test_from_set_up_to_results(lab: Lab) -> None:
     app = use_sample(healthy(lab("setup")), first=2.0)
-    assert app.button(key="launch-go").label == "Launch 1,200 calls"  # 60 answers, 10 orders, twice
+    assert (
+        app.button(key="launch-go").label == "Launch at most 1,200 calls"
+    )  # 60 answers, 10 orders, twice
     app.button(key="launch-go").click().run()
     healthy(app)
     assert app.title[0].value == "Runs"
     ended()
     go(app, "runs")
     run = state.store().runs()[0]
-    assert (run.state, run.done, run.name) == ("finished", 1_200, "Sample, score order")
+    assert (run.state, run.done, run.name) == ("finished", 300, "Sample, score order")
     assert "Position 1 chosen in" in texts(app)
     assert "1,200 of 1,200 calls" in texts(app)
     app.button(key=f"open-{run.id}").click().run()
@@ -213,7 +215,7 @@ def test_controls_keep_their_state_across_pages_and_steps(lab: Lab) -> None:
     app.switch_page("pages/runs.py").run()
     app.switch_page("pages/setup.py").run()
     assert (
-        healthy(app).button(key="launch-go").label == before == "Launch 1,620 calls"
+        healthy(app).button(key="launch-go").label == before == "Launch at most 1,620 calls"
     )  # 60 x (20 + 7)
     assert app.number_input(key="orders-random-calls").value == 7
     app.button(key="step-3-change").click().run()

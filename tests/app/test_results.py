@@ -193,7 +193,7 @@ def test_a_run_that_varies_a_level_shows_what_the_level_does(lab: Lab) -> None:
     app = healthy(lab("results", run=kept(found.judgments.table)))
     assert "By temperature" in texts(app)
     assert (
-        len(app.get("plotly_chart")) == 3 + 3
+        len(app.get("plotly_chart")) == 3 + 1
     )  # shares, cells and slopes; V, reversing and spread by level
 
 
