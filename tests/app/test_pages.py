@@ -106,7 +106,7 @@ def test_a_recorded_example_in_the_users_own_store_is_listed_once(lab: Lab) -> N
     assert sum(str(button.key).startswith("open-") for button in app.button) == len(examples.runs())
     said = texts(app)
     assert "No estimate yet" not in said
-    assert "Same winner in every order: 0%" in said.replace("\u00a0", " ")
+    assert "same winner in every order: 0%" in said.replace("\u00a0", " ")
     assert said.count("answer order") == 2  # pairs and lists
 
 
@@ -166,10 +166,13 @@ def test_from_set_up_to_results(lab: Lab) -> None:
     run = state.store().runs()[0]
     assert (run.state, run.done, run.name) == ("finished", 300, "Sample, score order")
     assert "Position 1 chosen in" in texts(app)
-    assert "1,200 of 1,200 calls" in texts(app)
+    assert "300 of 1,200 calls" in texts(app)
+    assert "answer clear, stopped early" in texts(app)
     app.button(key=f"open-{run.id}").click().run()
     healthy(app)
     assert "favours the option listed first" in app.title[0].value
+    assert "Clear after 15 of 60 answers. 900 calls were not needed." in texts(app)
+    assert app.button(key="ask-rest").label == "Ask the rest (900 calls)"
     assert "simulated" in app.title[0].value
     state.store().set_state(run.id, "failed", "0 of 1,200 could be read")
     assert "Retry failed calls" in {button.label for button in healthy(go(app, "home")).button}
