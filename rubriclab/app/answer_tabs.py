@@ -22,6 +22,7 @@ from rubriclab.figures.tab_pictures import calls_curve, protocol_forest, reach_f
 from rubriclab.words.answer import Answer
 from rubriclab.words.compact import OrderLine, order_lines, order_sentence
 from rubriclab.words.phrases import ci
+from rubriclab.words.several import whole_row
 from rubriclab.words.subject import CHOICES, EFFECT, EQUIVALENT, Subject
 from rubriclab.words.what_helps import helps_answer
 from rubriclab.words.with_people import GOOD, POOR, people_answer
@@ -138,14 +139,15 @@ def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) ->
 def with_people(findings: Findings, subject: Subject) -> None:
     """Draw the tab With people: how the judge compares with another person, and why."""
     intended = intended_levels(findings, subject.condition)
-    several_people = findings.select("people_pearson", condition=subject.condition)
+    # Of several criteria each has its own row, and the picture draws what is about them all.
+    several_people = whole_row(findings, "people_pearson", subject.condition)
     if subject.reorder in CHOICES:
         title = "How often the better answer is chosen"
         note = f"Lines: {ci()}. Position: where the better answer was listed."
     elif intended:
         title = "Agreement with the intended levels (r)"
         note = f"Lines: {ci()}. More calls raise r."
-    elif not several_people:
+    elif several_people is None or not math.isfinite(several_people.value):
         title = f"Agreement with {whom(findings)} (r)"
         note = f"Lines: {ci()}. More calls raise r."
     else:

@@ -308,6 +308,9 @@ def study_toml(study: Study) -> str:
         # TOML has no null, and here it does not mean the default.
         if judge.get("temperature", 0.0) is None:
             judge["temperature"] = "server"
+    repeats_on = body.get("design", {}).get("repeats_on")
+    if repeats_on is not None and repeats_on >= 1:
+        body["design"]["repeats_on"] = int(repeats_on)  # a number of prompts, not a share
     text = f"name = {_value(study.name)}\n"
     for key, value in body.items():
         if isinstance(value, list):

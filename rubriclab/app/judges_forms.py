@@ -22,30 +22,31 @@ def has(several: Several) -> bool:
 
 
 def draw(several: Several) -> None:
-    """Draw which form agrees best, rho and r of every form, and what each form changes."""
-    _agreement(several)
-    show(several, changes_by_form(several.findings, several.dataset), "forms-changes")
+    """Draw which form agrees best, what each form changes, and rho and r of every form."""
+    findings, dataset = several.findings, several.dataset
+    yardstick = _yardstick(several)
+    if yardstick:
+        if said := best_form(findings, dataset, yardstick):
+            st.markdown(safe(said, 2_000))
+        show(several, agreement_by_form(findings, dataset, yardstick), f"forms-{yardstick}")
+    show(several, changes_by_form(findings, dataset), "forms-changes")
+    if yardstick:
+        show(several, table_of_forms(findings, dataset, yardstick), f"forms-table-{yardstick}")
 
 
-def _agreement(several: Several) -> None:
-    """Draw rho and r of every form, and the differences from the default."""
+def _yardstick(several: Several) -> str:
+    """Ask whom the judges are compared with, if there are several; empty where there is nobody."""
     findings, dataset = several.findings, several.dataset
     yardsticks = yardsticks_of_forms(findings, dataset)
-    if not yardsticks:
-        return
-    yardstick = yardsticks[0]
-    if len(yardsticks) > 1:
-        chosen = st.selectbox(
-            "Compare with",
-            yardsticks,
-            format_func=lambda name: whom(findings) if name == PEOPLE else name,
-            key=f"{several.key}-forms-{dataset}",
-        )
-        yardstick = chosen or yardstick
-    if said := best_form(findings, dataset, yardstick):
-        st.markdown(safe(said, 2_000))
-    show(several, agreement_by_form(findings, dataset, yardstick), f"forms-{yardstick}")
-    show(several, table_of_forms(findings, dataset, yardstick), f"forms-table-{yardstick}")
+    if len(yardsticks) < 2:
+        return yardsticks[0] if yardsticks else ""
+    chosen = st.selectbox(
+        "Compare with",
+        yardsticks,
+        format_func=lambda name: whom(findings) if name == PEOPLE else name,
+        key=f"{several.key}-forms-{dataset}",
+    )
+    return chosen or yardsticks[0]
 
 
 VIEW = View("forms", "Forms", has, draw)

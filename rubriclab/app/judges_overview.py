@@ -122,6 +122,8 @@ def _table(several: Several, reorder: str, subjects: list[Subject]) -> None:
         note += f" †: more than {MOST_UNPARSED:.0%} of its replies could not be parsed."
     if "Error" in table:
         note += f" {MEASURES['error_rate'].sign}"
+    if "Gap" in table:
+        note += " Gap: the verdict's own size, without noise. Positions has the paper's, with it."
     st.caption(note)
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+import pandas as pd
 import streamlit as st
 
 from rubriclab.app import (
@@ -39,7 +40,8 @@ from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.words.answer import Answer, judged
-from rubriclab.words.phrases import MINUS, ci, number, readable
+from rubriclab.words.compact import cost_rows, cost_sentence
+from rubriclab.words.phrases import MINUS, ci, readable
 from rubriclab.words.several import over_one_of_many
 from rubriclab.words.subject import CHOICES, Subject, calls_in, settings, subjects_by_name
 from rubriclab.words.what_helps import has_help
@@ -53,7 +55,7 @@ VIEW = ("tab", "view", "baseline", "smallest", "share", "unit", "margin", "proto
 """What else a link to a view names. None of it holds for another run."""
 NO_PEOPLE = "No human scores yet. Add some to see how well the judge agrees with people."
 MOST_COSTS = 10
-"""Orders whose Bias Cost is said; the fold of all numbers has the others."""
+"""Orders whose Bias Cost is listed; the fold of all numbers has the others."""
 DRAWN_ABOVE = ("position_share", "position_given_score", "position_shift", "first_minus_last")
 """Measures whose charts the tab Bias shows already; the fold with all numbers leaves them out."""
 
@@ -485,16 +487,17 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
 
 
 def _costs(chosen: Chosen) -> None:
-    """Say the Bias Cost of the orders that were asked, least first (Xu et al. v1, Table 6)."""
-    rows = [
-        row
-        for row in chosen.findings.select("bias_cost", condition=chosen.condition)
-        if math.isfinite(row.value)
-    ]
-    rows.sort(key=lambda row: row.value)
-    if rows:
-        said = "; ".join(f"{row.of['order']}: {number(row.value)}" for row in rows[:MOST_COSTS])
-        st.markdown(f"**Bias Cost of each order**, least first, as in the paper: {safe(said, 600)}")
+    """Draw the Bias Cost of the orders that were asked, and name the least of all orders."""
+    rows = cost_rows(chosen.findings, chosen.condition)
+    if not rows:
+        return
+    st.markdown("**Bias Cost of each order** · percentage points, as in the paper")
+    st.markdown(safe(cost_sentence(chosen.findings, chosen.condition)))
+    table = pd.DataFrame(
+        [{"Order": row.of["order"], "Bias Cost": row.value} for row in rows[:MOST_COSTS]]
+    )
+    config = {"Bias Cost": st.column_config.NumberColumn(format="%.1f")}
+    st.dataframe(table, hide_index=True, width="content", column_config=config)
 
 
 def _people(chosen: Chosen) -> None:
@@ -545,7 +548,8 @@ def _every_variant(findings: Findings, code: int) -> Shown:
     return Shown(
         "**Every variant compared with the default** · green: too small to matter",
         pictures.row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant"),
-        f"Change of the mean score, {ci()}. Choose a variant above to see its verdict.",
+        f"Change of the mean score, {ci()}. Choose a variant above to see its verdict: "
+        "it is about the size of the change, up or down, so its interval begins at 0.",
     )
 
 

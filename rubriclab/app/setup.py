@@ -226,6 +226,10 @@ def _numbers(plan: Plan, estimate: Estimate) -> None:
         f"<div><strong>{value}</strong><span>{label}</span></div>" for value, label in figures
     )
     st.html(f'<div class="figures">{parts}</div>')
+    st.caption(
+        f"About {estimate.tokens_in:,} tokens in and {estimate.tokens_out:,} out, guessed from the "
+        "number of characters."
+    )
     st.markdown(safe(estimate.sentence))
     for note in plan.notes:
         st.caption(safe(note, 400))

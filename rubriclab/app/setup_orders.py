@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, get_args
 
+import pandas as pd
 import streamlit as st
 
 from rubriclab.app import setup_references
@@ -25,6 +26,8 @@ from rubriclab.words.phrases import readable
 from rubriclab.words.subject import AXES
 
 WORDS = SETUP["orders"]
+MOST_EXPOSED = 12
+"""Options of a table of exposure: a longer one would not be read."""
 CAPTIONS = WORDS["axes"]
 
 
@@ -76,6 +79,8 @@ def body(held: Draft) -> None:
     shown = _listed(rubric, first, values.get("k", design.k))
     if shown:
         values["strategies"] = _strategies(design, shown, first)
+        if first in ("options", "criteria", "responses"):
+            _exposure(values["strategies"], shown)
     with st.expander("Repeats, seed and answer format", icon=":material/tune:"):
         fields = WORDS["fields"]
         answer = fields["answer"] | {"format_func": WORDS["answers"].__getitem__}
@@ -251,6 +256,60 @@ def _strategies(design: DesignPart, shown: list[int | str], axis: str) -> tuple[
     # The study's strategies come first in their own order: factors are asked under the first one.
     names = [part.name or part.kind for part in (*design.strategies, *parts)]
     return tuple(sorted(parts, key=lambda part: names.index(part.name or part.kind)))
+
+
+def _exposure(parts: Sequence[StrategyPart], shown: Sequence[int | str]) -> None:
+    """Show how often each strategy's different orders put each option at each position.
+
+    Xu et al. v1, section 3: balanced orders show every option equally often at every position.
+    Drawn orders are known only when the run is planned.
+    """
+    known = {
+        part.name or part.kind: orders
+        for part in parts
+        if (orders := _different_orders(part, shown))
+    }
+    if not known or len(shown) > MOST_EXPOSED:
+        return
+    with st.expander("How often each option is at each position", icon=":material/grid_on:"):
+        for name, orders in known.items():
+            counts = exposure_of(orders, shown)
+            even = len({count_of for row in counts for count_of in row}) == 1
+            said = "every option equally often at every position"
+            if not even:
+                said = "not every option equally often at every position"
+            st.markdown(f"**{safe(name, 40)}** · {count(len(orders), 'order')}: {said}")
+            table = pd.DataFrame(
+                counts,
+                index=[str(option) for option in shown],
+                columns=[f"Position {k}" for k in range(1, len(shown) + 1)],
+            )
+            st.dataframe(table, width="content")
+        st.caption("Of the orders that are shown; repeats show each of them as often again.")
+
+
+def _different_orders(
+    part: StrategyPart, shown: Sequence[int | str]
+) -> Sequence[Sequence[int | str]]:
+    """Return the orders that are known before a run: listed ones, or those of the strategy."""
+    about = STRATEGIES[part.kind]
+    if part.orders:
+        return part.orders
+    if about.drawn or about.orders is None:
+        return ()
+    if part.kind == "all" and len(shown) > ALL_WITHOUT_ASKING:
+        return ()
+    return about.orders(list[Any](shown))
+
+
+def exposure_of(
+    orders: Sequence[Sequence[int | str]], shown: Sequence[int | str]
+) -> list[list[int]]:
+    """Return (options, positions): how many of the orders put each option at each position."""
+    return [
+        [sum(order[position] == option for order in orders) for position in range(len(shown))]
+        for option in shown
+    ]
 
 
 def _detail(part: StrategyPart, shown: Sequence[int | str]) -> dict[str, Any]:

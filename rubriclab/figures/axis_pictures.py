@@ -107,11 +107,11 @@ def _first_whole(findings: Findings, measures: tuple[str, ...], condition: int) 
 
 # ---------------------------------------------------------------- both axes
 def both_axes(findings: Findings, dataset: str) -> Shown:
-    """Draw how far criteria move against how far options lean: a mark a judge.
+    """Draw how far criteria move against how far options lean: one mark per judge.
 
     Xu et al. v2, section 5.5: a judge that is cured on one axis may be biased on the other.
     """
-    title = "**Cured on one axis, biased on the other?** · a mark a judge"
+    title = "**Cured on one axis, biased on the other?** · one mark per judge"
     options = {subject.judge: subject for subject in one_a_judge(findings, "options", dataset)}
     criteria = {subject.judge: subject for subject in one_a_judge(findings, "criteria", dataset)}
     points = []

@@ -1146,6 +1146,10 @@ def _small_on_both(figure: go.Figure, picture: Picture, palette: Palette) -> Non
     figure.add_hline(y=picture.smallest, line=_dotted(palette))
 
 
+LOWEST_STRIPS = 138
+"""The lowest panel of strips with its title and axis, in px: one line keeps clear of the legend."""
+
+
 def strips(picture: Picture, palette: Palette, *, narrow: bool = False) -> go.Figure:
     """Draw panels side by side whose lines are the same: in each a mark for every series.
 
@@ -1157,7 +1161,7 @@ def strips(picture: Picture, palette: Palette, *, narrow: bool = False) -> go.Fi
     most = NARROW_NAME if narrow else 26
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.series))
     room = max(1, max(len(panel.series) for panel in panels))
-    each = len(levels) * max(44, 18 * room)
+    each = max(LOWEST_STRIPS, len(levels) * max(44, 18 * room))
     down, across = (len(panels), 1) if narrow else (1, len(panels))
     # Below each other, a panel's title and the axis of the one above it need room between them.
     height = 116 + down * each + (down - 1) * STRIP_GAP

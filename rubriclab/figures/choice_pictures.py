@@ -179,7 +179,7 @@ def _sorted_judges(cells: dict[str, dict[str, Point]], sort: Sort, fairness: boo
 
 # ---------------------------------------------------------------- fairness and disagreement
 def fairness_plane(findings: Findings, dataset: str) -> Shown:
-    """Draw |PF| against PC, a mark a judge, with the line if it surely falls.
+    """Draw |PF| against PC, one mark per judge, with the line if it surely falls.
 
     Shi et al., Figure 2c.
     """
@@ -213,7 +213,7 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
                 tone=_direction(preference),
             )
         )
-    title = "**Are consistent judges fair?** · |PF| against PC, a mark a judge"
+    title = "**Are consistent judges fair?** · |PF| against PC, one mark per judge"
     if len(points) < 2:
         return Shown(title, None, "")
     rows = {
@@ -225,7 +225,7 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
         falls = "not"
         if high < 0:
             line, falls = (rows["level"].value, rows["slope"].value), "yes"
-            title = "**Consistent judges are mostly fair** · |PF| against PC, a mark a judge"
+            title = "**Consistent judges are mostly fair** · |PF| against PC, one mark per judge"
     note = (
         f"{FIRST}: surely prefers the answer shown first; {LAST}: the one shown last; a circle: "
         f"neither (95% CI of PF). Lines: {ci()}. "
@@ -616,7 +616,7 @@ def against_baseline(findings: Findings, dataset: str, *, fairness: bool = False
     if not fairness:
         said += f": {worse} lower than the baseline, {better} higher"
     note = (
-        f"{said} (paired t test over comparisons' units, p < 0.05, by Holm over judges and tasks). "
+        f"{said} (paired t test over independent units, p < 0.05, by Holm over judges and tasks). "
         "Bold and coloured: significant. Orange: less consistent than the baseline."
     )
     if not fairness:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rubriclab.core.topic import Findings, Row
+from rubriclab.core.topic import MEASURES, Findings, Row
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import CLICK, Shown, mark, target_cells
 from rubriclab.model.text import count
@@ -23,7 +23,7 @@ from rubriclab.words.several import (
     simulated_note,
     whom,
 )
-from rubriclab.words.subject import Subject
+from rubriclab.words.subject import EFFECT, Subject
 
 MOST_PANELS = 12
 """Small panels in one picture. More would be too small to read; those that lean most are kept."""
@@ -60,8 +60,7 @@ def positions_by_dataset(findings: Findings, *, panel: str = "judge") -> Shown:
             continue
         subtitle = ""
         if panel == "judge":
-            words = list(dict.fromkeys(badge(subject, "positions") for subject in own))
-            subtitle = f"{'/'.join(filter(None, words))} · {positions_text(own[0])}"
+            subtitle = _verdicts_in_brief(own)
         smallest = own[0].positions.smallest if own[0].positions is not None else math.nan
         panels.append(
             Picture(
@@ -107,6 +106,19 @@ def positions_by_dataset(findings: Findings, *, panel: str = "judge") -> Shown:
     note += left_out(names)
     picture = Picture("multiples", (), alt, panels=tuple(panels))
     return Shown(title, picture, note + simulated_note(findings))
+
+
+def _verdicts_in_brief(subjects: Sequence[Subject]) -> str:
+    """Say what the verdict on positions is; of several data sets, on how many it is Yes."""
+    known = [subject for subject in subjects if badge(subject, "positions")]
+    if len(subjects) == 1:
+        # The dotted line shows where even is.
+        said = positions_text(subjects[0]).partition(", even is")[0]
+        return f"{badge(subjects[0], 'positions')} · {said}".removeprefix(" · ")
+    if not known:
+        return "no verdict"
+    favours = sum(subject.is_(EFFECT, "positions") for subject in known)
+    return f"favours positions on {favours} of {count(len(known), 'data set')}"
 
 
 def _not_among(findings: Findings, subjects: Sequence[Subject]) -> list[str]:
@@ -180,7 +192,8 @@ def criteria_of_judges(findings: Findings, dataset: str) -> Shown:
     )
     note = (
         "Points from the criterion's own mean. All judges on one scale of colours: orange higher, "
-        "blue lower. Bold: the simultaneous interval of all cells of a judge leaves out 0."
+        "blue lower. Bold: the simultaneous interval of all cells of a judge leaves out 0. "
+        f"Mean gap: the mean of Delta Pos. {MEASURES['delta_pos'].sign}"
     )
     names = {
         "no call about these answers lists criteria": _not_among(findings, subjects),
@@ -320,8 +333,8 @@ def plane_of(
     target: float = math.nan,
     mean: tuple[float, float] = (math.nan, math.nan),
 ) -> Picture:
-    """Return a plane with a mark a judge. ``said``: what it shows, for its alternative text, which
-    goes on with the lowest and the highest mark.
+    """Return a plane with one mark per judge. ``said``: what it shows, for its alternative text,
+    which goes on with the lowest and the highest mark.
     """
     low, high = (end(points, key=lambda point: point.value) for end in (min, max))
     return Picture(
@@ -353,7 +366,7 @@ def extremes(rows: Sequence[tuple[str, Row]]) -> str:
 
 
 def balancing_helps(findings: Findings, dataset: str) -> Shown:
-    """Draw what balanced orders gain in r against how strong the bias is: a mark a judge."""
+    """Draw what balanced orders gain in r against how strong the bias is: one mark per judge."""
     title = "**Does balancing help those who lean most?**"
     points = []
     smallest = findings.reading.smallest.r
@@ -449,17 +462,29 @@ def balanced_against_fixed(
 
 
 def counted_differences(apart: dict[tuple[str, str], Row], people: str = "people") -> str:
-    """Say for how many judges each paired difference surely is above or below 0."""
+    """Say for how many judges each paired difference surely is above or below 0; of one judge
+    whether it is.
+    """
     sentences = []
     for what in dict.fromkeys(what for _, what in apart):
         rows = [row for (_, own), row in apart.items() if own == what]
         up = sum(row.interval[0] > 0 for row in rows)
         down = sum(row.interval[1] < 0 for row in rows)
         first, _, second = what.partition(" − ")
-        sentences.append(
-            f"{first.capitalize()} is surely closer to {people} than {second} for {up} of "
-            f"{count(len(rows), 'judge')}, and surely further for {down}."
-        )
+        name = first.capitalize()
+        if len(rows) > 1:
+            sentences.append(
+                f"{name} is surely closer to {people} than {second} for {up} of {len(rows)} "
+                f"judges, and surely further from {people} for {down}."
+            )
+        elif up:
+            sentences.append(f"{name} is surely closer to {people} than {second}.")
+        elif down:
+            sentences.append(f"{name} is surely further from {people} than {second}.")
+        else:
+            sentences.append(
+                f"{name} is neither surely closer to {people} than {second} nor surely further."
+            )
     return " ".join(sentences)
 
 

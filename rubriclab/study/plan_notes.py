@@ -26,9 +26,10 @@ def notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
             f'[design.vary] packing = ["packed", "alone", "reversed"].'
         )
     if part.sample is not None:
+        what = "comparison" if part.axis in ("pairs", "lists") else "answer"
         yield (
             f"Each order is repeated only on {len(part.sample):,} of "
-            f"{count(len(part.subjects), 'subject')}."
+            f"{count(len(part.subjects), what)}."
         )
     repeated = [
         each

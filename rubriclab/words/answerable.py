@@ -48,7 +48,10 @@ def answerable(table: JudgmentTable) -> tuple[str, list[Answerable]]:
     items = np.unique(rows["item"])
     if noun == "answer":  # under several criteria it is one
         items = table.items["item_id"].iloc[items].unique()
-    each = _orders_of_each(int(orders.min()), int(orders.max()), pairs=reorder == "pairs")
+    # A lost reply was asked in its order all the same.
+    asked = table.rows.groupby(["condition", "item"])["ordering"].nunique()
+    asked = asked.loc[orders.index]
+    each = _orders_of_each(int(asked.min()), int(asked.max()), pairs=reorder == "pairs")
     return f"{count(len(items), noun)}, {each} each", list(_questions(table, rows, orders, calls))
 
 

@@ -80,6 +80,33 @@ def order_sentence(lines: Sequence[OrderLine]) -> str:
     return said
 
 
+# ---------------------------------------------------------------- Bias Cost
+def cost_rows(findings: Findings, condition: int) -> list[Row]:
+    """Return the Bias Cost of the orders of a condition, the least first.
+
+    Source: Xu et al. v1, Table 6.
+    """
+    rows = [
+        row for row in findings.select("bias_cost", condition=condition) if math.isfinite(row.value)
+    ]
+    return sorted(rows, key=lambda row: row.value)
+
+
+def cost_sentence(findings: Findings, condition: int) -> str:
+    """Name the order with the least Bias Cost of all, asked or not; empty where that is unknown."""
+    asked = {row.of["order"] for row in cost_rows(findings, condition)}
+    for row in findings.select("least_bias_cost", condition=condition):
+        if math.isfinite(row.value):
+            every = math.factorial(findings.conditions[condition].positions)
+            order = row.counts["order"]
+            known = "" if order in asked else " It is not in the table."
+            return (
+                f"Of all {every:,} orders, {order} has the least Bias Cost: "
+                f"{number(row.value, '.1f')} percentage points.{known}"
+            )
+    return ""
+
+
 # ---------------------------------------------------------------- directions
 @dataclass(frozen=True)
 class DirectionLine:

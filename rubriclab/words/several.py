@@ -178,7 +178,9 @@ def badge(subject: Subject, question: str) -> str:
 
 
 def positions_text(subject: Subject) -> str:
-    """Say which position a judge favours or avoids: “favours position 5, 35% of its choices”."""
+    """Say which position a judge favours or avoids: “favours position 5: 35% of choices, even is
+    20%”.
+    """
     verdict = subject.positions
     if verdict is None or not verdict.word:
         return "has no verdict"
@@ -188,10 +190,10 @@ def positions_text(subject: Subject) -> str:
             return f"moves criteria by {size} on average"
         if verdict.word == EQUIVALENT:
             return f"favours no position, {size}"
-        return size
+        return f"{size} on average"
     position = subject.spoken or 0
     even = subject.expected[position] if subject.expected else math.nan
-    points = f"{number(100 * abs(subject.leans[position]), '.0f')}{NBSP}points"
+    points = f"{number(100 * abs(subject.leans[position]), '.0f')}{NBSP}points from even"
     if verdict.word == EQUIVALENT:
         return f"favours no position, {points}"
     if verdict.word != EFFECT:

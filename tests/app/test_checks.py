@@ -34,7 +34,7 @@ def test_a_clean_check_needs_no_click(lab: Lab) -> None:
     app.button(key="launch-go").click().run()
     ended()
     (run,) = state.store().runs()
-    assert (run.state, run.done) == ("finished", 1_200)
+    assert (run.state, run.done) == ("finished", 300)
     (check,) = state.reading_checks(run.id)
     assert (check.asked, check.parsed, check.stop) == (8, 8, None)
 

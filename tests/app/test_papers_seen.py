@@ -87,7 +87,7 @@ SEEN: dict[int, tuple[str, str]] = {
     15: ("several_scores", "Judges by data sets"),
     16: ("several_scores", "How strong is the bias"),
     17: ("several_scores", "Score by position"),
-    18: ("several_scores", "Bias Cost of each order"),
+    18: ("several_scores", "has the least Bias Cost"),
     19: ("several_scores", "Single orders"),
     20: ("several_scores", "Judges by data sets"),
     21: ("several_scores", "Single orders"),

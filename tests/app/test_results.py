@@ -24,9 +24,9 @@ def test_the_answer_comes_first_and_folds_are_computed_when_they_open(lab: Lab) 
     assert [part.value for part in app.header][:3] == [*TITLES["options"].values()]
     assert "What to do: average several orders" in texts(app).split("Score by position")[0]
     assert len(app.get("plotly_chart")) == 3
-    assert not app.dataframe
+    assert len(app.dataframe) == 1  # the Bias Cost of each order
     app.session_state["more"] = app.session_state["how"] = True
-    assert len(healthy(app.run()).dataframe) >= 3
+    assert len(healthy(app.run()).dataframe) >= 4
     assert "Nothing is called an effect unless" in texts(app)
 
 
@@ -99,9 +99,14 @@ def test_a_run_that_is_not_finished_has_no_verdict_and_a_simulated_judge_its_lab
 def test_the_recorded_stories_open_in_the_tab_of_judges(lab: Lab) -> None:
     (run,) = (info.id for info in state.examples().runs() if info.name.startswith("HANNA"))
     app = healthy(lab("results", run=run, tab="Judges"))
-    said = texts(app)
-    for judge in ("smollm2-135m-q8, Q8_0", "smollm2-135m, Q4_1", "gemma-3-270m, Q4_K_M"):
-        assert judge in said
+    shown = app.dataframe[0].value
+    assert shown["Judge"].tolist() == [
+        "smollm2-135m-q8, Q8_0",
+        "smollm2-135m, Q4_1",
+        "smollm2-135m-q8, temperature 1",
+        "gemma-3-270m, Q4_K_M",
+    ]
+    assert shown["r with people"].notna().all()
 
 
 def test_nothing_parsed_shows_the_way_to_the_replies(lab: Lab) -> None:
@@ -188,7 +193,7 @@ def test_a_run_that_varies_a_level_shows_what_the_level_does(lab: Lab) -> None:
     app = healthy(lab("results", run=kept(found.judgments.table)))
     assert "By temperature" in texts(app)
     assert (
-        len(app.get("plotly_chart")) == 3 + 3
+        len(app.get("plotly_chart")) == 3 + 1
     )  # shares, cells and slopes; V, reversing and spread by level
 
 

@@ -712,3 +712,26 @@ def test_an_imported_logs_prompts_are_asked_in_other_orders(lab: Lab, asked: lis
     assert (run.state, run.done, run.failed) == ("finished", len(asked), 0)
     without = lab("results", run=state.store().add_table(read(pd.DataFrame(ROWS)).table))
     assert not [button for button in without.button if button.label == "Reorder these prompts"]
+
+
+def test_the_exposure_of_each_option_is_counted_over_the_orders() -> None:
+    orders = [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
+    assert setup_orders.exposure_of(orders, [1, 2, 3]) == [[1, 1, 1]] * 3
+    # The default order again and again: each option stays where it is.
+    assert setup_orders.exposure_of([(1, 2, 3)] * 2, [1, 2, 3]) == [[2, 0, 0], [0, 2, 0], [0, 0, 2]]
+
+
+def test_a_number_of_repeats_per_task_is_written_as_it_is_typed() -> None:
+    study = read_study(presets()["shi-pairs"])
+    for value, said in ((3, "repeats_on = 3\n"), (0.5, "repeats_on = 0.5\n")):
+        design = study.design.model_copy(update={"repeats_on": value})
+        text = study_toml(study.model_copy(update={"design": design}))
+        assert said in text
+
+
+def test_exposure_and_tokens_are_on_the_page(lab: Lab) -> None:
+    app = healthy(step(confirmed(lab("setup")), 4))
+    assert "every option equally often at every position" in texts(app)
+    exposed = next(table.value for table in app.dataframe if "Position 2" in table.value)
+    assert exposed.to_numpy().min() == exposed.to_numpy().max() > 0
+    assert "tokens in and" in texts(app)

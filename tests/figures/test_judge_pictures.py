@@ -156,6 +156,8 @@ def test_pictures_of_positions_name_the_judges_that_they_leave_out() -> None:
     positions = scores.positions_by_dataset(union)
     assert "Not drawn: o1-mini (no call lists score options)." in positions.note
     cells = scores.criteria_of_judges(union, criteria(3).conditions[0].dataset)
+    assert "Mean gap: the mean of Delta Pos." in cells.note
+    assert "The verdict's size takes the noise off" in cells.note
     assert "Not drawn: gpt-4 (no call about these answers lists criteria)." in cells.note
     assert "Not drawn" not in scores.positions_by_dataset(scored(2, 1)).note
 
@@ -354,6 +356,22 @@ def test_the_band_over_subsets_is_not_called_an_interval() -> None:
     shown = scores.orders_enough(scored(2, 1), "options", "stories")
     assert "not a confidence interval" in shown.note
     assert "CI" not in "".join(part for point in shown.picture.points for part in point.hover)
+
+
+@pytest.mark.papers(23)
+@pytest.mark.parametrize("judges", [1, 2])
+def test_strips_of_one_line_keep_their_axis_above_the_legend(judges: int) -> None:
+    """The legend lies 58 px below the panel, whose axis has its numbers there."""
+    shown = scores.balanced_against_fixed(scored(judges, 1), "options", "stories")
+    assert shown.picture is not None
+    layout = draw(shown.picture, LIGHT).layout
+    inside = layout.height - layout.margin.t - layout.margin.b
+    assert inside >= 110
+    assert layout.legend.y * inside == pytest.approx(-58)
+    assert layout.legend.y > -2, "Plotly moves a legend that is further away"
+    for sentence in re.findall(r"Balanced [^.]*\.", shown.note):
+        assert "from people" in sentence or judges == 1
+        assert "of 1 judge" not in sentence
 
 
 @pytest.mark.papers(35)

@@ -2,9 +2,13 @@
 
 import math
 
+import pytest
+
 from rubriclab.words.compact import (
     DirectionLine,
     OrderLine,
+    cost_rows,
+    cost_sentence,
     direction_lines,
     direction_sentence,
     order_lines,
@@ -24,6 +28,21 @@ def test_orders_are_sorted_by_r_with_their_rank_beside() -> None:
     assert ranks[0] == 1
     assert ranks == sorted(ranks)
     assert all(line.interval for line in lines)
+
+
+@pytest.mark.papers(18)
+def test_the_least_bias_cost_of_all_orders_is_named_whether_it_was_asked_or_not() -> None:
+    """Three positions have six orders. Balanced orders of three ask all six of them."""
+    given = scored(1)
+    costs = cost_rows(given, 0)
+    assert [row.value for row in costs] == sorted(row.value for row in costs)
+    said = cost_sentence(given, 0)
+    best = costs[0]
+    assert said.startswith(f"Of all 6 orders, {best.of['order']} has the least Bias Cost: ")
+    assert f"{best.value:.1f} percentage points." in said
+    assert "not in the table" not in said
+    # The fixed order alone leaves cells empty, so no order has a cost.
+    assert cost_sentence(given, 1) == ""
 
 
 def test_an_order_that_stands_alone_is_named_with_its_rank() -> None:
