@@ -58,7 +58,7 @@ def draw(several: Several) -> None:
             st.selectbox(
                 "Judge of the heatmaps",
                 both,
-                format_func=lambda name: printable(shorten(name, 60)),
+                format_func=lambda name: shorten(printable(name), 60),
                 key=f"{several.key}-axes-judge",
                 width=330,
             )

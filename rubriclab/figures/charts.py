@@ -5,6 +5,7 @@ its entry in KINDS.
 """
 
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -493,8 +494,8 @@ def stacks(picture: Picture, palette: Palette) -> go.Figure:
 
 
 # ---------------------------------------------------------------- several judges
-STRIP_GAP = 84
-"""Height between strips below each other, in px; ``_grid`` leaves as much."""
+STRIP_GAP = 116
+"""Height between strips below each other, in px: an axis with its title, and two lines of words."""
 PANEL = 210
 """Height of a small panel, in px: five ticks and a line of words above it fit."""
 MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
@@ -597,12 +598,12 @@ def _best_across(panels: int) -> int:
     return 3 if panels < 8 else 4
 
 
-def _grid(palette: Palette, height: int, down: int, across: int) -> go.Figure:
-    """Return an empty figure of ``down`` x ``across`` panels."""
+def _grid(palette: Palette, height: int, down: int, across: int, gap: int = 84) -> go.Figure:
+    """Return an empty figure of ``down`` x ``across`` panels. ``gap``: between lines, in px."""
     figure = _figure(palette, height)
     figure = go.Figure(layout=figure.layout)
     figure = figure.set_subplots(
-        down, across, horizontal_spacing=0.07 / across * 2, vertical_spacing=min(0.3, 84 / height)
+        down, across, horizontal_spacing=0.07 / across * 2, vertical_spacing=min(0.3, gap / height)
     )
     shared = {
         "zeroline": False,
@@ -1165,7 +1166,7 @@ def strips(picture: Picture, palette: Palette, *, narrow: bool = False) -> go.Fi
     down, across = (len(panels), 1) if narrow else (1, len(panels))
     # Below each other, a panel's title and the axis of the one above it need room between them.
     height = 116 + down * each + (down - 1) * STRIP_GAP
-    figure = _grid(palette, height, down, across)
+    figure = _grid(palette, height, down, across, STRIP_GAP)
     for k, panel in enumerate(panels):
         where = {"row": k // across + 1, "col": k % across + 1}
         own = [line.name for line in panel.series]
@@ -1199,7 +1200,7 @@ def strips(picture: Picture, palette: Palette, *, narrow: bool = False) -> go.Fi
         )
         figure.update_yaxes(
             tickvals=list(range(len(levels))),
-            ticktext=[escape(abridge(level, most)) if k % across == 0 else "" for level in levels],
+            ticktext=[_two_lines(level, most) if k % across == 0 else "" for level in levels],
             range=[len(levels) - 0.4, -0.6],
             showgrid=False,
             **where,
@@ -1210,6 +1211,16 @@ def strips(picture: Picture, palette: Palette, *, narrow: bool = False) -> go.Fi
         legend={"y": -58 / (height - 144), "yanchor": "top"},
     )
     return figure
+
+
+def _two_lines(name: str, most: int) -> str:
+    """Return a name for a figure, on two lines of at most ``most`` characters where one is too
+    short.
+    """
+    if len(name) <= most:
+        return escape(name)
+    first, *rest = textwrap.wrap(name, most)
+    return f"{escape(first)}<br>{escape(abridge(' '.join(rest), most))}"
 
 
 def _first_panel(panels: Sequence[Picture], name: str) -> int:

@@ -193,7 +193,8 @@ def positions_text(subject: Subject) -> str:
         return f"{size} on average"
     position = subject.spoken or 0
     even = subject.expected[position] if subject.expected else math.nan
-    points = f"{number(100 * abs(subject.leans[position]), '.0f')}{NBSP}points from even"
+    size = number(100 * abs(subject.leans[position]), ".0f")
+    points = f"{size}{NBSP}{'point' if size == '1' else 'points'} from even"
     if verdict.word == EQUIVALENT:
         return f"favours no position, {points}"
     if verdict.word != EFFECT:
