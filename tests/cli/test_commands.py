@@ -116,6 +116,33 @@ def test_commands_lead_from_a_study_to_a_report(tmp_path: Path, capsys: Captured
     assert [(entry["name"], entry["done"]) for entry in runs] == [("Small study", 24 * 12)]
 
 
+def growing_log(path: Path, answers: int) -> str:
+    """A log of a judge that always gives the score listed first: two orders of each answer."""
+    lines = [f"j,a{k},{order},{order[0]}" for k in range(answers) for order in ("1 2 3", "3 2 1")]
+    path.write_text("\n".join(["judge,item_id,ordering,score", *lines]), "utf-8")
+    return str(path)
+
+
+def test_a_log_that_grows_is_looked_at_as_planned_or_comes_with_a_warning(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    file, store = tmp_path / "log.csv", str(tmp_path / "lab.duckdb")
+    growing_log(file, 25)
+    planned = document(capsys, "import", str(file), "--looks", "80", "--store", store)
+    assert "warning" not in planned
+    (look,) = document(capsys, "results", planned["run"], "--store", store)["looks"]
+    assert look["units_at"] == [10, 20, 40, 80]
+    assert (look["look"], look["units"], look["stops"]) == (2, 20, True)
+    said = command(capsys, "results", planned["run"], "--store", store)[1]
+    assert "Clear after 20 of 80 answers." in said
+    growing_log(file, 30)
+    again = document(capsys, "import", str(file), "--store", store)
+    assert "looking again and again is not guarded" in again["warning"]
+    code, _, err = command(capsys, "import", str(file), "--looks", "29", "--store", store)
+    assert code == 1
+    assert "holds 30 independent answers; 29 were planned" in err
+
+
 def test_import_reads_choices_and_refuses_unclear_ones(tmp_path: Path, capsys: Captured) -> None:
     file, store = tmp_path / "pairs.csv", str(tmp_path / "lab.duckdb")
     file.write_text("judge,question_id,first,second,choice\nj,1,b,a,A\nj,1,a,b,X\n")
