@@ -77,11 +77,13 @@ def dataset_if_several(findings: Findings, dataset: str) -> str:
 def over_one_of_many(findings: Findings, subject: Subject) -> str:
     """Say for how many judges the order matters, above the answer of one of them.
 
-    Empty where the run has one judge in the subject's kind of list.
+    Empty where the run has one judge in the subject's kind of list, and for bare scores, which
+    have no order.
     """
     dataset = findings.conditions[subject.condition].dataset
     every = one_a_judge(findings, subject.reorder, dataset)
-    if len(every) < 2:
+    nothing_listed = all(one.finished and not one.questions for one in every)
+    if len(every) < 2 or nothing_listed:
         return ""
     return headline(every, dataset_if_several(findings, dataset))
 

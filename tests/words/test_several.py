@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from rubriclab.core.topic import Findings
 from rubriclab.model.data import INTENDED
-from rubriclab.words.several import one_a_judge, whom
-from rubriclab.words.subject import subjects_of_orders
+from rubriclab.model.judgment import Condition
+from rubriclab.words.several import one_a_judge, over_one_of_many, whom
+from rubriclab.words.subject import subject_of, subjects_of_orders
 from rubriclab.words.with_people import intended_levels
 from tests.figures.several import scored
 from tests.tables import findings
@@ -41,3 +42,12 @@ def test_the_yardstick_is_named_after_those_who_rated() -> None:
     both = rated({INTENDED: 1.0}, {"ann": 2.0}, {})
     assert both.judgments.raters == ({INTENDED, "ann"},) * 2
     assert whom(both) == whom(findings(table)) == "people"
+
+
+def test_bare_scores_of_several_judges_say_nothing_of_an_order() -> None:
+    """They list nothing, so their finished run must not wait for a verdict."""
+    asked = [Condition(judge, "answers", "fixed", reorder="bare") for judge in ("one", "other")]
+    found = made.several(*asked)
+    assert over_one_of_many(found, subject_of(found)) == ""
+    listed = made.several(*(replace(about, reorder="options") for about in asked))
+    assert "2 judges" in over_one_of_many(listed, subject_of(listed))
