@@ -18,7 +18,7 @@ from rubriclab.data.sample import presets
 from rubriclab.model.consent import where_asked
 from rubriclab.model.looks import Stop
 from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_study, study_from_toml
-from rubriclab.model.text import LabError, count, duration, file_name, shorten
+from rubriclab.model.text import LabError, between, count, duration, file_name, shorten
 from rubriclab.runs.loading import study_of_import
 from rubriclab.runs.manager import plan_of_run
 from rubriclab.runs.reading_check import spends
@@ -218,9 +218,9 @@ def _numbers(plan: Plan, estimate: Estimate) -> None:
     if estimate.at_least is not None:
         least = estimate.at_least
         calls = f"{least.calls:,} to {calls}"
-        seconds = f"{duration(least.seconds)} to {seconds}"
+        seconds = between(duration(least.seconds), seconds)
         if estimate.price is not None and least.price is not None:
-            price = (f"{least.price:,.2f} to {price[0]}", price[1])
+            price = (between(f"{least.price:,.2f}", price[0]), price[1])
     figures = ((calls, "calls"), (seconds, "about"), price)
     parts = "".join(
         f"<div><strong>{value}</strong><span>{label}</span></div>" for value, label in figures

@@ -139,6 +139,11 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def between(least: str, most: str) -> str:
+    """Return “1 min to 4 min”, or one of them if both are shown as the same."""
+    return least if least == most else f"{least} to {most}"
+
+
 def counted(sentence: str) -> str:
     """Return a sentence with “1 call” for “1 calls”."""
     nouns = "item|group|judgment|instruction|unit|call|order"

@@ -24,7 +24,7 @@ from rubriclab.core.verdict import MIN_UNITS, units_needed
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply, step_of, variant_text
 from rubriclab.model.study import Smallest
-from rubriclab.model.text import count, duration, shorten
+from rubriclab.model.text import between, count, duration, shorten
 from rubriclab.study.decisions import packs
 from rubriclab.study.parts import PlanPart
 from rubriclab.study.plan import Plan
@@ -161,8 +161,8 @@ class Estimate(Power):
         elif self.at_least is None or self.at_least.price is None:
             lines.append(f"{tokens}: {self.price:,.2f} at your prices.")
         else:
-            least = f"{self.at_least.price:,.2f}"
-            lines.append(f"{tokens}: {least} to {self.price:,.2f} at your prices.")
+            price = between(f"{self.at_least.price:,.2f}", f"{self.price:,.2f}")
+            lines.append(f"{tokens}: {price} at your prices.")
         lines += [f"{name}: {count(calls, 'call')}." for name, calls in self.shares]
         return [*lines, self.sentence, *self.others]
 
@@ -178,7 +178,7 @@ class Estimate(Power):
             f"of {last} {self.unit}s).",
             "A judge that clearly favours a position ends near the lower number, an unbiased one "
             "near the upper.",
-            f"About {duration(self.at_least.seconds)} to {duration(self.seconds)} "
+            f"About {between(duration(self.at_least.seconds), duration(self.seconds))} "
             f"({self.rests_on}).",
         ]
 

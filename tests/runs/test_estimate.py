@@ -150,3 +150,31 @@ def test_a_pilot_run_replaces_what_is_assumed() -> None:
     assert "Detecting" not in estimate(small_plan(20, strategies=["fixed"]), None, 0.1).sentence, (
         "one order finds nothing"
     )
+
+
+# ------------------------------------------------------------------------------- stopping early
+def test_a_study_that_may_stop_has_a_range_and_the_power_of_its_last_look() -> None:
+    """Looks after 15, 30 and 60 of 60 answers: a quarter of the calls at least. The last level is
+    .039018 (alpha spending over three looks), so the same study detects a little less.
+    """
+    made = estimate(small_plan(60, stop="known"))
+    whole = estimate(small_plan(60))
+    assert made.looks == (15, 30, 60)
+    assert made.at_least is not None
+    assert (made.at_least.calls, made.calls) == (whole.calls // 4, whole.calls)
+    assert made.at_least.seconds == pytest.approx(made.seconds / 4)
+    calls, ending, *_ = made.sentences()
+    assert calls == (
+        f"At least {whole.calls // 4:,}, at most {whole.calls:,} calls: each judge stops as soon as "
+        "its answer is clear (looked at after 15, 30 and 60 of 60 answers)."
+    )
+    assert ending.startswith("A judge that clearly favours a position ends near the lower number")
+    reach = student.ppf(1 - 0.039018 / 2, 59) + student.ppf(0.8, 59)
+    assert made.smallest == pytest.approx(reach * math.sqrt((4 * 0.64 / 6 + 0.25) / 60))
+    assert made.groups_for_no > whole.groups_for_no
+
+
+def test_a_study_of_few_answers_is_looked_at_once() -> None:
+    made = estimate(small_plan(18, stop="known"))
+    assert (made.looks, made.at_least) == ((), None)
+    assert made.sentences()[0].startswith(f"{made.calls:,} calls, about ")
