@@ -79,7 +79,9 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
         return
     run = running[0]
     info, now = state.run_info(run_id), run.snapshot()
-    sentence, picture = early(early_counts(run))
+    sentence, picture = early(
+        early_counts(run), verdict="at the next look" if now.looks else "at the end"
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(labelled(info.name, info.simulated, 80), anchor=False, width="stretch")
         if buttons:
@@ -171,8 +173,10 @@ def early_counts(run: Run) -> tuple[int, ...]:
     return ()
 
 
-def early(counts: tuple[int, ...]) -> tuple[str, Picture | None]:
+def early(counts: tuple[int, ...], *, verdict: str = "at the end") -> tuple[str, Picture | None]:
     """Return what the positions chosen so far say, as a sentence and as bars.
+
+    ``verdict``: when there will be one.
 
     There is no verdict, no interval, and no colour of an effect, because nothing is decided yet.
     Before the first score there is nothing to say.
@@ -203,7 +207,7 @@ def early(counts: tuple[int, ...]) -> tuple[str, Picture | None]:
         leads = f"No position leads so far: **{lowest.text} to {highest.text}** of {scores}"
     else:
         leads = f"Position {highest.label} leads so far with **{highest.text}** of {scores}"
-    sentence = f"{leads}. An even share would be {even_share}. The verdict comes at the end."
+    sentence = f"{leads}. An even share would be {even_share}. The verdict comes {verdict}."
     return sentence, picture
 
 

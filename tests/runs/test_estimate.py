@@ -165,8 +165,8 @@ def test_a_study_that_may_stop_has_a_range_and_the_power_of_its_last_look() -> N
     assert made.at_least.seconds == pytest.approx(made.seconds / 4)
     calls, ending, *_ = made.sentences()
     assert calls == (
-        f"At least {whole.calls // 4:,}, at most {whole.calls:,} calls: each judge stops as soon as "
-        "its answer is clear (looked at after 15, 30 and 60 of 60 answers)."
+        f"At least {whole.calls // 4:,}, at most {whole.calls:,} calls: each judge stops as soon "
+        "as its answer is clear (looked at after 15, 30 and 60 of 60 answers)."
     )
     assert ending.startswith("A judge that clearly favours a position ends near the lower number")
     reach = student.ppf(1 - 0.039018 / 2, 59) + student.ppf(0.8, 59)
