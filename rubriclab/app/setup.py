@@ -14,7 +14,7 @@ from rubriclab.app.draft import Before, Draft, changed, draft, study_toml
 from rubriclab.app.forms import ask, download, forget, open_row, open_step, step, upload
 from rubriclab.app.frame import announce, conversation, faults, fold, go, safe
 from rubriclab.app.runs import ORDERED
-from rubriclab.data.sample import presets
+from rubriclab.data.sample import preset_title, presets
 from rubriclab.model.consent import where_asked
 from rubriclab.model.looks import Stop
 from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_study, study_from_toml
@@ -295,7 +295,12 @@ def _study_file(held: Draft) -> None:
                     download(f"Download {part.file}", partial(items_csv, items), part.file)
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     known = presets()
-    name = left.selectbox("Load a preset", list(known), key="toml-preset")
+    name = left.selectbox(
+        "Load a preset",
+        list(known),
+        key="toml-preset",
+        format_func=lambda stem: shorten(preset_title(known[stem]), 120),
+    )
     if right.button("Load", key="toml-load"):
         load(read_study(known[name]))
     file = upload("Load a study.toml", ["toml"], held, "toml", max_upload_size=1)

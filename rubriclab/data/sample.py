@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import tomllib
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -75,3 +76,15 @@ def sample_rubrics() -> tuple[Rubric, ...]:
 def presets() -> dict[str, Path]:
     """Return the study files of the lab by their names. Each repeats a table of a paper."""
     return {path.stem: path for path in sorted((lab_folder() / "data" / "presets").glob("*.toml"))}
+
+
+@cache
+def preset_title(path: Path) -> str:
+    """Return a preset's name with the tables and figures that it repeats."""
+    body = tomllib.loads(path.read_text("utf-8"))
+    papers: dict[str, list[str]] = {}
+    for printed in body.get("paper", []):
+        paper, _, place = str(printed["table"]).partition(", ")
+        papers.setdefault(paper, []).append(place.partition(", ")[0])
+    said = [f"{paper}, {', '.join(dict.fromkeys(places))}" for paper, places in papers.items()]
+    return " · ".join([path.stem, *said])

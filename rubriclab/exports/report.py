@@ -11,6 +11,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from rubriclab.core.cells import SEED
+from rubriclab.core.estimate import DRAWS
+from rubriclab.core.permutation import DEALS
 from rubriclab.core.topic import Findings
 from rubriclab.exports.table import spoken
 from rubriclab.figures.cards import example_of
@@ -106,7 +109,7 @@ def footer(findings: Findings) -> str:
 
 
 def method_lines(findings: Findings, every: list[Subject]) -> list[str]:
-    """Say the method in five lines, then what was left out or changed when the run was planned or
+    """Say the method in six lines, then what was left out or changed when the run was planned or
     read.
     """
     subject, small = every[0], findings.reading.smallest
@@ -115,8 +118,11 @@ def method_lines(findings: Findings, every: list[Subject]) -> list[str]:
         "share": f"{100 * small.share:.3g}",
         "single": f"{100 * small.single:.3g}",
         "units": count(subject.units, subject.unit),
+        "seed": str(SEED),
+        "deals": f"{DEALS:,}",
+        "draws": f"{DRAWS:,}",
     }
-    lines = ("design", "test", "intervals", "no", "data")
+    lines = ("design", "test", "intervals", "seeds", "no", "data")
     noted = findings.judgments.table.made_with.get("note")
     said = [say(f"method_{line}", sentence_tables(subject), **sizes) for line in lines]
     if subject.look is not None and (looked := method_words(subject.look)):

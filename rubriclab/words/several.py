@@ -77,13 +77,13 @@ def dataset_if_several(findings: Findings, dataset: str) -> str:
 def over_one_of_many(findings: Findings, subject: Subject) -> str:
     """Say for how many judges the order matters, above the answer of one of them.
 
-    Empty where the run has one judge in the subject's kind of list, and for bare scores, which
-    have no order.
+    Empty where the run has one judge in the subject's kind of list, and where nothing was asked in
+    two orders.
     """
     dataset = findings.conditions[subject.condition].dataset
     every = one_a_judge(findings, subject.reorder, dataset)
-    nothing_listed = all(one.finished and not one.questions for one in every)
-    if len(every) < 2 or nothing_listed:
+    one_order = all(one.finished and (not one.questions or one.orders < 2) for one in every)
+    if len(every) < 2 or one_order:
         return ""
     return headline(every, dataset_if_several(findings, dataset))
 

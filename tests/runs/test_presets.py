@@ -13,7 +13,7 @@ import rubriclab.measures  # noqa: F401  every measure
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import MEASURES, Findings
 from rubriclab.data.published import cache_folder, sources
-from rubriclab.data.sample import presets
+from rubriclab.data.sample import preset_title, presets
 from rubriclab.exports.paper_table import paper_table
 from rubriclab.model.data import Item
 from rubriclab.model.judgment import Call, Reply
@@ -341,3 +341,8 @@ def test_a_preset_runs_to_the_tables_that_it_names(
         cells = table.numbers().drop_duplicates("column")
         measured |= {(part.measure, row["column"]): row["value"] for _, row in cells.iterrows()}
     assert {key: measured[key] for key in known} == pytest.approx(known, abs=1e-12)
+
+
+def test_a_preset_is_listed_with_the_tables_that_it_repeats() -> None:
+    assert preset_title(presets()["hanna-scales"]) == "hanna-scales · Xu et al. v2, Table 4"
+    assert preset_title(presets()["decisions"]) == "decisions", "of no paper"
