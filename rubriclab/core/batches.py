@@ -73,7 +73,7 @@ def complete_batches(rows: pd.DataFrame, looks: JudgeLooks) -> int:
     """Return how many batches are complete, counted from the first one.
 
     A reply that could not be parsed is final, and so is a call that failed after its retries. A
-    batch with fewer items than its new units is not complete, whatever is planned.
+    batch that has fewer items than new units still lacks some: its file grows.
 
     rows: of the run (``JudgmentTable.rows``).
     """
@@ -84,10 +84,9 @@ def complete_batches(rows: pd.DataFrame, looks: JudgeLooks) -> int:
     place = np.searchsorted(looks.conditions, calls["condition"].to_numpy(dtype=np.int64))
     made = np.zeros_like(looks.planned)
     np.add.at(made, (place[asked], batch[asked]), 1)
-    begun = np.unique(mine["item"].to_numpy(dtype=np.int64))
-    items = np.bincount(looks.batch[begun][looks.batch[begun] >= 0], minlength=len(looks.units))
-    too_few = items < np.diff(looks.units, prepend=0)
-    lacking = (made < looks.planned).any(axis=0) | too_few
+    items = np.bincount(looks.batch[looks.batch >= 0], minlength=len(looks.units))
+    grows = items < np.diff(looks.units, prepend=0)
+    lacking = (made < looks.planned).any(axis=0) | grows
     return int(np.argmax(lacking)) if lacking.any() else len(looks.units)
 
 

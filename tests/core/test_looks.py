@@ -1,5 +1,6 @@
 """Looks at a run that may stop early: plan, levels, gate, words that stay, unfinished batches."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -495,6 +496,19 @@ def test_a_comparison_has_the_wider_level_of_its_sides() -> None:
 
 def at_one_look(found: Findings) -> Findings:
     return Findings(Judgments(replace(found.judgments.table, looks=None, state="finished")))
+
+
+def test_runs_that_share_some_items_are_compared_on_those_although_batches_shrink() -> None:
+    """Each first batch has ten units; only some of them are in both runs."""
+    sides = []
+    for seed, name in ((1, "one"), (2, "other")):
+        run = asked(biased(seed, judge=name))
+        texts = [f"shared {k}" if k < 12 else f"{name} {k}" for k in range(len(run.items))]
+        sides.append(Findings(Judgments(replace(run, items=run.items.assign(unit_text=texts)))))
+    pair = paired(sides[0], 0, sides[1], 0)
+    assert (pair.texts, pair.why) == (12, "")
+    assert [findings.judgments.looked[0].complete for findings in pair.findings] == [3, 3]
+    assert all(math.isfinite(row.value) for row in differences(pair))
 
 
 def test_data_sets_have_looks_of_their_own() -> None:
