@@ -122,10 +122,8 @@ def _form() -> Plan | None:
     The form's label says what is chosen in it, so it is known only after the form is drawn. If it
     has changed, the page runs again with the new label.
     """
-    if "try label" not in st.session_state:
-        first = _examples("texts")[0][0].item_id, sample_rubrics()[0].name, _recorded_judge().name
-        st.session_state["try label"] = _label(first)
-    label = st.session_state["try label"]
+    first = _examples("texts")[0][0].item_id, sample_rubrics()[0].name, next(iter(CATALOGUE))
+    label = st.session_state.setdefault("try label", _label(first))
     with st.expander(label, icon=":material/edit:", key="try-form"), faults():
         axis: Any = segments(
             "What changes order?", AXES, key="try-axis", start="options", hidden=False
@@ -232,9 +230,7 @@ def _judge() -> JudgeSettings:
     runs only if it was looked at in Set up, so the judges of earlier runs with own code are left
     out, too.
     """
-    judges = [_recorded_judge()]
-    judges += [JudgeSettings(name=name, model=name) for name in CATALOGUE]
-    judges += draft().study.judges
+    judges = [*(JudgeSettings(name=name, model=name) for name in CATALOGUE), *draft().study.judges]
     store = state.store()
     for info in store.runs()[:MOST_RUNS]:
         if store.imported(info.id):
@@ -255,12 +251,6 @@ def _judge() -> JudgeSettings:
     elif chosen.model in CATALOGUE:
         st.caption(safe(CATALOGUE[chosen.model].about))
     return chosen
-
-
-def _recorded_judge() -> JudgeSettings:
-    """Return the judge of the recorded example: its replies are there before anything is asked."""
-    run_id = state.recorded()
-    return next(iter(judges_of(state.store_of(run_id).study(run_id))))
 
 
 def _where(judge: JudgeSettings) -> str:
