@@ -93,7 +93,7 @@ def _looked_at(run_id: str) -> list[tuple[int, Row, bool]]:
     plan = rehearsed(whole.judgments)
     table = replace(whole.judgments.table, looks=plan)
     judge = whole.conditions[0].judge
-    batch = plan.scopes[whole.conditions[0].dataset, whole.conditions[0].reorder].batch
+    batch = plan.scopes[whole.conditions[0].scope].batch
     batch_of_row = table.rows["item"].map(batch)
     looks = []
     for last in range(int(batch_of_row.max()) + 1):

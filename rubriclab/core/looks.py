@@ -13,7 +13,7 @@ judge ends where its last look ``stops``. Nothing but judgments is kept: a run t
 looked at again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -112,22 +112,12 @@ def rehearsed(judgments: Judgments, stop: Stop = "known") -> RunLooks:
     """
     names = judgments.unit_names
     scopes: dict[Scope, ScopeLooks] = {}
-    planned = []
-    for arm in judgments.arms:
-        scope: Scope = (arm.condition.dataset, arm.condition.reorder)
-        unit = judgments.unit_of_item[arm.item_code]
-        codes = np.unique(unit)
-        units_at = planned_looks(len(codes)).units
-        rank = asking_rank([str(names[code]) for code in codes], seed=0)
-        batch_of_unit = [batch_of_rank(place, units_at) for place in rank]
-        batch = np.array(batch_of_unit)[np.searchsorted(codes, unit)]
-        scopes[scope] = ScopeLooks(
-            units=units_at, batch=dict(zip(arm.item_code.tolist(), batch.tolist(), strict=True))
-        )
-        call = np.unique(arm.call, return_index=True)[1]
-        calls = np.bincount(batch[arm.item[call]], minlength=len(units_at))
-        planned.append(tuple(calls.tolist()))
-    return RunLooks(stop=stop, scopes=scopes, planned=tuple(planned))
+    for scope, items in _items_asked(judgments).items():
+        units = np.unique(judgments.unit_of_item[items]).tolist()
+        places = asking_rank([str(names[unit]) for unit in units], seed=0)
+        place_of = dict(zip(units, places, strict=True))
+        scopes[scope] = _scope_looks(judgments, items, place_of, len(units))
+    return _with_calls_made(judgments, scopes, stop)
 
 
 def growing(judgments: Judgments, planned_units: int, stop: Stop = "known") -> RunLooks:
@@ -141,38 +131,56 @@ def growing(judgments: Judgments, planned_units: int, stop: Stop = "known") -> R
     LabError if it holds more already.
     """
     first_row = judgments.table.rows.drop_duplicates("item")["item"].tolist()
-    place = {item: number for number, item in enumerate(first_row)}
+    row_of = {item: number for number, item in enumerate(first_row)}
     scopes: dict[Scope, ScopeLooks] = {}
-    for arm in judgments.arms:
-        scope: Scope = (arm.condition.dataset, arm.condition.reorder)
-        others = [
-            other.item_code
-            for other in judgments.arms
-            if (other.condition.dataset, other.condition.reorder) == scope
-        ]
-        items = sorted(np.unique(np.concatenate(others)).tolist(), key=place.__getitem__)
-        units = list(dict.fromkeys(judgments.unit_of_item[items].tolist()))
+    for scope, items in _items_asked(judgments).items():
+        in_file = sorted(items, key=row_of.__getitem__)
+        units = list(dict.fromkeys(judgments.unit_of_item[in_file].tolist()))
         if len(units) > planned_units:
             raise LabError(
                 f"“{shorten(scope[0])}” holds {len(units):,} independent answers; "
                 f"{planned_units:,} were planned. Looks must be planned before the data come in."
             )
         closed = units if len(units) == planned_units else units[:-1]
-        rank = {unit: number for number, unit in enumerate(closed)}
-        units_at = planned_looks(planned_units).units
-        batch = {
-            item: batch_of_rank(rank[unit], units_at)
-            for item in items
-            if (unit := int(judgments.unit_of_item[item])) in rank
-        }
-        scopes[scope] = ScopeLooks(units=units_at, batch=batch)
+        place_of = {unit: place for place, unit in enumerate(closed)}
+        scopes[scope] = _scope_looks(judgments, items, place_of, planned_units)
+    return _with_calls_made(judgments, scopes, stop)
+
+
+def _items_asked(judgments: Judgments) -> dict[Scope, list[int]]:
+    """Return the codes of the items that each data set and axis was asked about, by any judge."""
+    items: dict[Scope, set[int]] = {}
+    for arm in judgments.arms:
+        items.setdefault(arm.condition.scope, set()).update(arm.item_code.tolist())
+    return {scope: sorted(asked) for scope, asked in items.items()}
+
+
+def _scope_looks(
+    judgments: Judgments, items: Sequence[int], place_of: Mapping[int, int], units: int
+) -> ScopeLooks:
+    """Return the looks at ``units`` units. ``place_of``: of each unit, in the order of asking.
+
+    Items of units that have no place are in no batch.
+    """
+    units_at = planned_looks(units).units
+    batch = {}
+    for item in items:
+        place = place_of.get(int(judgments.unit_of_item[item]))
+        if place is not None:
+            batch[item] = batch_of_rank(place, units_at)
+    return ScopeLooks(units=units_at, batch=batch)
+
+
+def _with_calls_made(
+    judgments: Judgments, scopes: Mapping[Scope, ScopeLooks], stop: Stop
+) -> RunLooks:
+    """Return the looks of a run whose plan is what was asked."""
     planned = []
     for arm in judgments.arms:
-        scope = (arm.condition.dataset, arm.condition.reorder)
-        looks = scopes[scope]
-        batches = np.array([looks.batch.get(item, -1) for item in arm.item_code.tolist()])
-        call = np.unique(arm.call, return_index=True)[1]
-        of_call = batches[arm.item[call]]
+        looks = scopes[arm.condition.scope]
+        batch = np.array([looks.batch.get(item, -1) for item in arm.item_code.tolist()])
+        first_of_call = np.unique(arm.call, return_index=True)[1]
+        of_call = batch[arm.item[first_of_call]]
         made = np.bincount(of_call[of_call >= 0], minlength=len(looks.units))
         planned.append(tuple(made.tolist()))
     return RunLooks(stop=stop, scopes=scopes, planned=tuple(planned))

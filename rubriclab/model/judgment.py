@@ -119,6 +119,11 @@ class Condition:
         return body
 
     @property
+    def scope(self) -> tuple[str, str]:
+        """The data set (by name) and what is reordered. Looks are planned for each."""
+        return self.dataset, self.reorder
+
+    @property
     def setting(self) -> tuple[Any, ...]:
         """What conditions share that differ only in their orders: each may be another's control."""
         return (

@@ -51,8 +51,8 @@ class Asked(Protocol):
         """Return the name of its data set."""
 
     @property
-    def reorder(self) -> str:
-        """Return what is reordered."""
+    def scope(self) -> Scope:
+        """Return its data set and what is reordered."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,7 @@ class RunLooks:
         """Return the looks at each judge in each data set and axis. ``items``: of the run."""
         codes: dict[tuple[str, Scope], list[int]] = {}
         for code, condition in enumerate(conditions):
-            scope: Scope = (condition.dataset, condition.reorder)
-            codes.setdefault((condition.judge, scope), []).append(code)
+            codes.setdefault((condition.judge, condition.scope), []).append(code)
         made = []
         for (judge, scope), own in codes.items():
             looks = self.scopes[scope]
@@ -232,7 +231,7 @@ def _check_planned(looks: RunLooks, conditions: Sequence[Asked], planned: Sequen
     """
     of_batch: dict[tuple[str, Scope], list[int]] = {}
     for condition, by_batch, calls in zip(conditions, looks.planned, planned, strict=True):
-        scope: Scope = (condition.dataset, condition.reorder)
+        scope = condition.scope
         own = looks.scopes.get(scope)
         if own is None or len(by_batch) != len(own.units) or sum(by_batch) != calls:
             raise LabError(

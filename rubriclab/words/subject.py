@@ -463,9 +463,8 @@ def subject_of(findings: Findings, condition: int = 0) -> Subject:
 
 def _look(findings: Findings, condition: Condition) -> LastLook | None:
     """Return the last look at a condition's judge; None if the run is looked at once."""
-    scope = (condition.dataset, condition.reorder)
     for look in findings.last_looks:
-        if (look.judge, look.scope) == (condition.judge, scope):
+        if (look.judge, look.scope) == (condition.judge, condition.scope):
             return look
     return None
 
