@@ -162,24 +162,22 @@ def _reasoning_parser(start: str) -> str:
 
 
 def _quantization(start: str) -> str:
-    typed = ask(
-        st.text_input,
-        "Quantisation",
-        key="judge-vllm-quantization",
-        start=start,
-        placeholder="read from the model",
-        max_chars=40,
-    )
-    return str(typed or "")
+    return _typed("Quantisation", "quantization", start, shown="read from the model", most=40)
 
 
 def _further_arguments(start: str) -> str:
+    label = "Further arguments of vllm serve"
+    return _typed(label, "more", start, shown="--seed 1", most=500)
+
+
+def _typed(label: str, key: str, start: str, *, shown: str, most: int) -> str:
+    """Ask for a text of at most ``most`` characters. ``shown``: in the empty field."""
     typed = ask(
         st.text_input,
-        "Further arguments of vllm serve",
-        key="judge-vllm-more",
+        label,
+        key=f"judge-vllm-{key}",
         start=start,
-        placeholder="--seed 1",
-        max_chars=500,
+        placeholder=shown,
+        max_chars=most,
     )
     return str(typed or "")

@@ -7,11 +7,12 @@ run that was killed is looked at again when it is resumed, and finds the same.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.looks import looks_at
 from rubriclab.model.judgment import Call
-from rubriclab.model.looks import Scope
+from rubriclab.model.looks import JudgeLooks, Scope
 from rubriclab.runs.forecast import units_of_part
 from rubriclab.store.read import Reader
 from rubriclab.study.decisions import packs
@@ -117,18 +118,18 @@ class Looking:
             for number in range(len(looks.scopes[scope].units)):
                 batch = Batch(judge, scope, number)
                 open_calls, is_complete = await self._open_calls(batch, done, final)
-                if open_calls:
-                    # Failed calls of a complete batch are asked again whatever a look says, since a
-                    # look says it with these calls.
-                    if number > 0 and not is_complete and not self._ask_all:
-                        if not await self._before_look():
-                            return
-                        if await asyncio.to_thread(
-                            stops, self._store, self._run, self._plan, judge, scope
-                        ):
-                            break
-                    if await self._before_batch(batch):  # the last missing reply may have come
-                        open_calls, _ = await self._open_calls(batch, done, final)
+                # Failed calls of a complete batch are asked again whatever a look says, since a
+                # look says it with these calls.
+                if open_calls and number > 0 and not is_complete and not self._ask_all:
+                    if not await self._before_look():
+                        return
+                    if await asyncio.to_thread(
+                        stops, self._store, self._run, self._plan, judge, scope
+                    ):
+                        break
+                if open_calls and await self._before_batch(batch):
+                    # The last missing reply may have come.
+                    open_calls, _ = await self._open_calls(batch, done, final)
                 if open_calls:
                     self._note(judge, scope, looked=number, ahead=number + 1)
                     yield batch
@@ -153,25 +154,30 @@ class Looking:
 
         ``ahead`` is None if no further batch will be asked.
         """
-        looks = self._plan.looks
-        assert looks is not None
-        units = looks.scopes[scope].units
-        of_batch = [0] * len(units)
-        for condition, planned in zip(self._plan.conditions, looks.planned, strict=True):
-            if condition.judge == judge and (condition.dataset, condition.reorder) == scope:
-                of_batch = [known + more for known, more in zip(of_batch, planned, strict=True)]
+        own, noun = self._planned[judge, scope]
+        calls = own.planned.sum(axis=0)
         asked = looked if ahead is None else ahead
         progress = LookProgress(
             judge=judge,
             scope=scope,
-            noun=units_of_part(self._plan, self._plan.first_part(scope)).noun,
-            units=units[looked - 1] if looked else 0,
-            next_units=None if ahead is None else units[ahead - 1],
-            all_units=units[-1],
-            calls=sum(of_batch[:asked]),
-            needless=sum(of_batch[looked:]) if ahead is None else 0,
+            noun=noun,
+            units=own.units[looked - 1] if looked else 0,
+            next_units=None if ahead is None else own.units[ahead - 1],
+            all_units=own.units[-1],
+            calls=int(calls[:asked].sum()),
+            needless=int(calls[looked:].sum()) if ahead is None else 0,
         )
         self.progress = self.progress | {(judge, scope): progress}
+
+    @cached_property
+    def _planned(self) -> dict[tuple[str, Scope], tuple[JudgeLooks, str]]:
+        """The looks at each judge in each data set and axis, and what a unit is called there."""
+        plan = self._plan
+        if plan.looks is None:
+            return {}
+        nouns = {scope: units_of_part(plan, plan.first_part(scope)).noun for scope in plan.scopes}
+        every = plan.looks.by_judge(plan.conditions, len(plan.items))
+        return {(own.judge, own.scope): (own, nouns[own.scope]) for own in every}
 
 
 def stops(store: Reader, run: str, plan: Plan, judge: str, scope: Scope) -> bool:
@@ -181,7 +187,7 @@ def stops(store: Reader, run: str, plan: Plan, judge: str, scope: Scope) -> bool
     code = next(
         code
         for code, condition in enumerate(plan.conditions)
-        if condition.judge == judge and (condition.dataset, condition.reorder) == scope
+        if (condition.judge, condition.scope) == (judge, scope)
     )
     judgments = Judgments(store.table(run), reading.unit)
     looked = judgments.looked_of(code)

@@ -14,10 +14,9 @@ import duckdb
 import numpy as np
 import pytest
 
-import rubriclab.measures  # noqa: F401  every measure
+from rubriclab import api
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.looks import Look, looks_at
-from rubriclab.core.topic import Findings
 from rubriclab.judges.simulated import SimulatedJudge
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.judge import JudgeSettings
@@ -223,7 +222,7 @@ def assert_counts_no_unfinished_batch(store: Store, run: str) -> None:
 
 def numbers_of(table: JudgmentTable) -> list[tuple[Any, ...]]:
     """Every number that the run has, as text: NaN is equal to NaN here."""
-    found = Findings(Judgments(table)).rows
+    found = api.Run(table).findings.rows
     return [(row.measure, str(row.of), str(row.value), str(row.interval)) for row in found]
 
 

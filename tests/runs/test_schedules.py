@@ -65,7 +65,7 @@ class Clock:
         return self.now
 
 
-class VirtualSelector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
+class VirtualSelector(selectors.SelectSelector):
     """Sleeps by moving the clock."""
 
     def __init__(self, clock: Clock) -> None:
