@@ -32,7 +32,7 @@ from rubriclab.app.judges_view import Several
 from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.exports.paper_table import PaperTable, paper_table
-from rubriclab.exports.report import method_lines
+from rubriclab.exports.report import method_brief, method_lines
 from rubriclab.figures import pictures
 from rubriclab.figures.marks import Picture
 from rubriclab.figures.pictures import Shown
@@ -483,6 +483,8 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
     for factor in pictures.levelled_factors(chosen.findings):
         _by_level(chosen.findings, factor)
     fold("More numbers: strength, tests, order by order", lambda: _more(chosen, answer), key="more")
+    if chosen.subject.calls:
+        st.caption(safe(method_brief(chosen.findings, chosen.subject), 400))
     fold("How this was computed, and what it assumes", lambda: _how(chosen), icon="rule", key="how")
 
 
