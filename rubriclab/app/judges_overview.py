@@ -91,6 +91,8 @@ def _table(several: Several, reorder: str, subjects: list[Subject]) -> None:
             entry[heading] = " · ".join(filter(None, (word, texts.get(question, ""))))
         lines.append(entry)
     table = pd.DataFrame(lines)
+    if UNPARSED in table and table[UNPARSED].equals(table["Error"]):
+        table = table.drop(columns=UNPARSED)  # nothing is lost, or whole comparisons are
     strength = next((name for name in ("V", "PC", "Gap") if name in table), None)
     if strength is not None:
         table = table.sort_values(strength, ascending=strength == "PC")
@@ -123,7 +125,9 @@ def _table(several: Several, reorder: str, subjects: list[Subject]) -> None:
     if any("†" in str(name) for name in table["Judge"]):
         note += f" †: more than {MOST_UNPARSED:.0%} of its replies could not be parsed."
     if "Error" in table:
-        note += f" {MEASURES['error_rate'].sign} {UNPARSED}: that plain share."
+        note += f" {MEASURES['error_rate'].sign}"
+    if UNPARSED in table:
+        note += f" {UNPARSED}: that plain share."
     if "Gap" in table:
         note += " Gap: the verdict's own size, without noise. Positions has the paper's, with it."
     st.caption(note)

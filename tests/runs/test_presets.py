@@ -39,8 +39,8 @@ PLANNED = {
     "hanna-criteria": 96 * 36,
     "hanna-scales": 576 * (10 + 2 + 6 + 18),  # balanced orders of 5, 2, 3 and 9 options
     "hanna-temperature": 576 * 10 * 4,
-    "li-forms": 320
-    * 6,  # ascending, descending, random; letters, Roman numerals, a reference of full marks
+    # Ascending, descending, random; letters, Roman numerals, a reference of full marks; all twice.
+    "li-forms": 320 * 6 * 2,
     "shi-pairs": 80 * 3 * 2 + 8 * 3 * 3 * 2 * 2,
     "shi-devbench": 80 * 3 * 2 + 8 * 3 * 3 * 2 * 2,
     "shi-lists": 80 * 4 * 3,  # three of four candidates, each once at each position
