@@ -82,7 +82,15 @@ def ways(folder: Path) -> JudgmentTable:
 
 RUNS: dict[str, Callable[[Path], JudgmentTable]] = {
     run.__name__: run
-    for run in (several_scores, several_choices, several_criteria, forms, forms_of_one, levels, ways)
+    for run in (
+        several_scores,
+        several_choices,
+        several_criteria,
+        forms,
+        forms_of_one,
+        levels,
+        ways,
+    )
 }
 SEEN: dict[int, tuple[str, str]] = {
     1: ("ways", "ways to ask suffers least from order"),
