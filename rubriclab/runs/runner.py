@@ -276,9 +276,14 @@ class Run(Session[RunSnapshot]):
         # Judges are asked side by side. They share the set of answered calls, the tally and the
         # writer, and one that halts does not stop the others.
         async with asyncio.TaskGroup() as group:
-            for settings in self.plan.study.judges:
-                group.create_task(self._ask_judge(settings, done))
+            for judges in _asked_in_turn(self.plan.study.judges):
+                group.create_task(self._ask_judges(judges, done))
         return self._ended_as()
+
+    async def _ask_judges(self, judges: Sequence[JudgeSettings], done: set[str]) -> None:
+        """Ask these judges, one after the other."""
+        for settings in judges:
+            await self._ask_judge(settings, done)
 
     def _ended_as(self) -> tuple[str, str]:
         """Return the run's state and reason, now that no judge is asked any more."""
@@ -650,6 +655,32 @@ def _trouble_of(asker: Asker) -> str:
 def _adaptations_of(asker: Asker) -> list[str]:
     """Return what a judge's server refused and is sent in another form."""
     return list(getattr(asker, "adaptations", ()))
+
+
+def _asked_in_turn(judges: Sequence[JudgeSettings]) -> list[list[JudgeSettings]]:
+    """Return the judges in groups. Groups are asked side by side, the judges of one in turn.
+
+    A group has more than one judge only where a server would get typed questions and chats at once.
+    vLLM 0.32 batches the two together, and then loses the probabilities of the chats.
+    """
+    groups: list[list[JudgeSettings]] = []
+    for settings in judges:
+        joined = [settings]
+        apart = []
+        for group in groups:
+            if any(_must_take_turns(settings, other) for other in group):
+                joined = group + joined
+            else:
+                apart.append(group)
+        groups = [*apart, joined]
+    return groups
+
+
+def _must_take_turns(one: JudgeSettings, other: JudgeSettings) -> bool:
+    """Return whether one of two judges at one address asks typed questions and the other chats."""
+    if one.about.typed_questions == other.about.typed_questions:
+        return False
+    return not set(one.addresses).isdisjoint(other.addresses)
 
 
 def _taken_over(call: Call, reply: Reply, outcomes: Sequence[Outcome], id: str) -> Judgment:
