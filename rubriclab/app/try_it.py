@@ -50,7 +50,7 @@ from rubriclab.study.plan import Plan
 from rubriclab.words.phrases import say
 
 HERE = Path(__file__).parent
-AXES: Mapping[Reorder, str] = {
+AXES: dict[Reorder, str] = {
     "options": "Score options",
     "pairs": "Two answers",
     "criteria": "Criteria",
@@ -61,6 +61,8 @@ MOST_CHARACTERS = 20_000
 """Length of a text in the form. A small model's context holds no more."""
 LONG_ANSWER = 330
 """Characters above which an answer is set smaller, so that the list stays on the first screen."""
+LONG_LABEL = 20
+"""Characters of a button's label that fit next to the score."""
 MOST_RUNS = 20
 """Latest runs whose judges are offered."""
 MOST_KEPT = 30
@@ -169,7 +171,8 @@ def page() -> None:
 def _below(axis: Reorder, judge: JudgeSettings, rubric: Rubric) -> None:
     """Draw what can be changed or done next."""
     with st.container(horizontal=True, vertical_alignment="center", key="try-next-steps"):
-        segments("What changes order?", AXES, key="try-axis", start="options")
+        titles: dict[str, str] = dict(AXES.items())
+        segments("What changes order?", titles, key="try-axis", start="options")
         st.space("stretch")
         own = _own_open()
         st.button(
@@ -401,7 +404,14 @@ def _score(shown: Shown, answer: Tried, order: Order) -> None:
     """Draw the result of the order, or say that nobody has asked it; offer to ask."""
     entries = tuple(answer.entries[number] for number in order)
     results = answer.of(entries)
-    left, right = st.columns([1.2, 2] if not results else [2, 1], vertical_alignment="center")
+    label = _with_download("Ask the judge", shown.judge)
+    with st.container(key="try-result"):
+        if len(label) > LONG_LABEL:  # a column would cut off the size of the download
+            left = right = st.container()
+        elif results:
+            left, right = st.columns([2.4, 1], vertical_alignment="center")
+        else:
+            right, left = st.columns([1, 2.4], vertical_alignment="center")
     if results:
         title, asked = result_text(answer, results), asked_text(answer, results)
         simulated = " The judge is simulated." if shown.judge.simulated else ""
@@ -409,12 +419,10 @@ def _score(shown: Shown, answer: Tried, order: Order) -> None:
             f'<div class="try-score"><strong>{escape(printable(title))}</strong>'
             f"<span>{escape(printable(asked + simulated))}</span></div>"
         )
-        with right:
-            _ask_button(shown, entries, primary=False)
     else:
-        with left:
-            _ask_button(shown, entries, primary=True)
-        right.caption(_marked(missing_text(answer, entries)))
+        left.caption(_marked(missing_text(answer, entries)))
+    with right:
+        _ask_button(label, entries, primary=not results)
     _faults_of(shown, results, entries)
 
 
@@ -423,10 +431,10 @@ def _marked(text: str) -> str:
     return "**".join(map(safe, text.split("**")))
 
 
-def _ask_button(shown: Shown, entries: Sequence[int | str], *, primary: bool) -> None:
+def _ask_button(label: str, entries: Sequence[int | str], *, primary: bool) -> None:
     """Draw the button that asks the judge about this order."""
     pressed = st.button(
-        _with_download("Ask the judge", shown.judge),
+        label,
         icon=":material/play_arrow:",
         type="primary" if primary else "tertiary",
         shortcut="J",
@@ -471,6 +479,8 @@ def _start(shown: Shown) -> None:
                 shown.axis, shown.answers, shown.rubric, shown.judge, orders=wanted
             )
         shown.trials.append(Trial(planned, state.store().consents()).start())
+        if not wanted:
+            st.session_state["try order"] = None  # show what differs most
     trials: dict[str, list[Trial]] = st.session_state["try trials"]
     ended = [key for key, kept in trials.items() if not any(trial.active for trial in kept)]
     for key in ended[: max(0, len(trials) - MOST_KEPT)]:
@@ -509,7 +519,7 @@ def _faults_of(shown: Shown, results: Sequence[OrderResult], entries: Sequence[i
             st.markdown(f":orange[The judge did not reply: {safe(text, 300)}]")
             continue
         what = "winner" if shown.axis == "pairs" else "score"
-        st.caption(f"There is no {what} in this reply:")
+        st.caption(f"No {what} could be parsed from this reply:")
         verbatim(text, height=120 if len(text) > 300 else None)
 
 
@@ -517,7 +527,8 @@ def _comparison(answer: Tried) -> None:
     """Draw the two orders that differ most, next to each other."""
     compared = comparison(answer)
     st.header(safe(compared.title), anchor=False)
-    st.caption(safe(compared.caption))
+    if compared.caption:
+        st.caption(safe(compared.caption))
     if compared.columns:
         drawn = "".join(_stack(answer, column) for column in compared.columns)
         st.html(f'<div class="try-pair">{drawn}</div>')
@@ -553,9 +564,7 @@ def _write_address(shown: Shown, answer: Tried, order: Order) -> None:
         place["order"] = order_address(answer.entries, entries)
     st.session_state["try address"] = place
     if {name: st.query_params[name] for name in ADDRESS if name in st.query_params} != place:
-        for name in ADDRESS:
-            st.query_params.pop(name, None)
-        st.query_params.update(place)
+        st.query_params.from_dict(place)  # at once: each change is a step for the browser's Back
 
 
 def _read_address(judges: Sequence[JudgeSettings]) -> None:

@@ -96,7 +96,13 @@ class Tried:
 
     @cached_property
     def settled(self) -> tuple[OrderResult, ...]:
-        return tuple(result for result in self.orders if result.settled is not None)
+        """The orders that gave the same result every time, recorded and live together."""
+        return tuple(
+            result
+            for result in self.orders
+            if result.settled is not None
+            and all(other.settled == result.settled for other in self.of(result.shown))
+        )
 
     @cached_property
     def widest(self) -> Widest | None:
@@ -112,7 +118,9 @@ class Tried:
             ranked = [
                 (result.settled[target], result)
                 for result in self._sorted(target)
-                if result.settled is not None and result.settled[target] is not None
+                if result in self.settled
+                and result.settled is not None
+                and result.settled[target] is not None
             ]
             if len(ranked) < 2:
                 continue
@@ -131,13 +139,22 @@ class Tried:
 
     @property
     def tally(self) -> Tally | None:
-        """How often the first entry was chosen; None for criteria and where nothing is settled."""
-        if not self.chooses or not self.settled:
+        """How often the first entry was chosen; None for criteria and where nothing is settled.
+
+        Live orders count only if none is recorded: a visitor may choose them for what they show.
+        """
+        counted = [result for result in self.settled if result.live == self.all_live]
+        if not self.chooses or not counted:
             return None
-        tops = [result.shown[0] for result in self.settled]
+        tops = [result.shown[0] for result in counted]
         times = [tops.count(entry) for entry in self.entries]
-        first = sum(result.settled == (result.shown[0],) for result in self.settled)
+        first = sum(result.settled == (result.shown[0],) for result in counted)
         return Tally(first, len(tops), (min(times), max(times)))
+
+    @property
+    def all_live(self) -> bool:
+        """Return whether no order is recorded."""
+        return all(result.live for result in self.orders)
 
     def of(self, shown: Sequence[Entry]) -> list[OrderResult]:
         """Return the results of one order: recorded, live, both, or none."""

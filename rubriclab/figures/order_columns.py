@@ -26,8 +26,12 @@ from rubriclab.words.phrases import NBSP, number, say
 TABLE = ("trial",)
 SEPARATOR = "."
 """Stands between the scores of an order in an address, if one of them has two characters."""
+MOST_CHARACTERS = 3
+"""Characters of a name that fit in a column."""
 MOST_EXACT_ORDERS = 10
 """Entries up to which the number of all orders is given: 10 have 3,628,800."""
+NO_RESULT = "none"
+"""What is written for a call whose reply could not be parsed."""
 MarkKind = Literal["", "first", "chosen", "score"]
 
 
@@ -84,7 +88,8 @@ def column(answer: Tried, result: OrderResult) -> Column:
         mark, text = marks.get(entry, Mark("", "")), short[entry]
         if answer.reorder == "criteria":
             of_target = answer.entries.index(entry) == target
-            cells.append(Cell(f"{text} {mark.text}", "chosen" if of_target else ""))
+            score = "–" if mark.text == NO_RESULT else mark.text
+            cells.append(Cell(f"{text} {score}", "chosen" if of_target else ""))
         else:
             cells.append(Cell(text, mark.kind))
     source = "live" if result.live else "recorded"
@@ -160,7 +165,7 @@ def asked_text(answer: Tried, results: Iterable[OrderResult]) -> str:
     sentences = []
     for result in results:
         each = [result_text(answer, [OrderResult(result.shown, (v,))]) for v in result.values]
-        each = [re.sub(r"^Score ", "", text) for text in each]
+        each = [re.sub(r"^Score ", "", text).replace("Mean", "mean") for text in each]
         calls, same = len(each), len(set(result.values)) == 1
         if calls > 1 and same:
             repeated = say("each_2" if calls == 2 else "each_more", TABLE, one=each[0])
@@ -179,7 +184,7 @@ def missing_text(answer: Tried, shown: Sequence[Entry]) -> str:
     if asked:
         entries = len(answer.entries)
         every = f"{math.factorial(entries):,}" if entries <= MOST_EXACT_ORDERS else "possible ones"
-        known = say("known", TABLE, orders=asked, all=every, source=source_of(answer))
+        known = say(f"known_{_source(answer)}", TABLE, orders=asked, all=every)
     sentences = [say("nobody", TABLE, known=known)]
     near = answer.nearest(shown)
     if near is not None:
@@ -187,16 +192,16 @@ def missing_text(answer: Tried, shown: Sequence[Entry]) -> str:
         score = result_text(answer, [near])
         if answer.reorder != "pairs":
             score = score[0].lower() + score[1:]
-        source = "live" if near.live else "recorded"
-        sentences.append(say("nearest", TABLE, source=source, order=order, score=score))
+        key = "nearest_live" if near.live else "nearest_recorded"
+        sentences.append(say(key, TABLE, order=order, score=score))
     return " ".join(sentences)
 
 
-def source_of(answer: Tried) -> str:
-    """Return what kind of orders a sentence is about: recorded, live, or asked if both."""
+def _source(answer: Tried) -> str:
+    """Return what a sentence is about: recorded orders, live ones, or both."""
     kinds = {result.live for result in answer.orders}
     if len(kinds) == 2:
-        return "asked"
+        return "both"
     return "live" if True in kinds else "recorded"
 
 
@@ -226,9 +231,9 @@ def comparison(answer: Tried) -> Comparison:
     else:
         orders = len({result.shown for result in answer.settled})
         title = say(f"same_{axis}", TABLE, orders=orders, score=low)
-    caption = say(
-        "caption_apart" if widest.apart else "caption_same", TABLE, source=source_of(answer)
-    )
+    caption = ""
+    if widest.apart:
+        caption = say(f"caption_{_source(answer)}", TABLE)
     pair = (column(answer, widest.low), column(answer, widest.high))
     return Comparison(title, caption, pair)
 
@@ -237,13 +242,13 @@ def place_text(answer: Tried, shown: Column) -> str:
     """Say where the chosen entry of a column was listed; empty if none is marked as chosen."""
     if not answer.chooses:
         return ""
-    what = "score " if answer.reorder == "options" else ""
     for position, cell in enumerate(shown.cells, 1):
         if cell.kind in ("first", "chosen"):
             where = f"at position {position}"
             if position in (1, len(shown.cells)):
                 where = "first" if position == 1 else "last"
-            return f"{what}{cell.text} was listed {where}"
+            what = f"score {cell.text} was " if answer.reorder == "options" else ""
+            return f"{what}listed {where}"
     return ""
 
 
@@ -257,11 +262,11 @@ def tally_text(answer: Tried) -> str:
         f"tally_{answer.reorder}",
         TABLE,
         orders=tally.orders,
-        source=source_of(answer),
+        source="live" if answer.all_live else "recorded",
         first=tally.first,
         expected=str(low) if low == high else f"{low} to {high}",
     )
-    left_out = len(answer.orders) - tally.orders
+    left_out = sum(result.live == answer.all_live for result in answer.orders) - tally.orders
     if left_out:
         sentence += " " + say("unsettled", TABLE, count=count(left_out, "order").capitalize())
     return sentence
@@ -287,8 +292,19 @@ def swings_text(reorder: Reorder, swings: Sequence[Swing], name: str) -> str:
         sentences.append(say(f"start_{reorder}", TABLE))
     elif rank:
         sentences.append(say(f"later_{reorder}", TABLE, rank=rank, answers=len(swings)))
-    given = {"two": counts.two_or_more, "less": counts.less, "none": counts.none}
-    sentences.append(say(f"swings_{reorder}", TABLE, answers=len(swings), **given))
+    sentences.append(
+        say(
+            f"swings_{reorder}",
+            TABLE,
+            answers=len(swings),
+            two=counts.two_or_more,
+            less=counts.less,
+            none=counts.none,
+            move="moves" if counts.two_or_more == 1 else "move",
+            change="changes" if counts.less == 1 else "change",
+            do="does" if counts.none == 1 else "do",
+        )
+    )
     return " ".join(sentences)
 
 
@@ -340,21 +356,25 @@ def _target_values(answer: Tried, result: OrderResult, target: int) -> list[Entr
 
 def _results(values: Iterable[Entry | None]) -> str:
     """Return results of repeats as a short text: “5”, or “4, 5” if they differ."""
-    texts = {None: "none", TIE: "tie"}
-    return ", ".join(dict.fromkeys(texts.get(value, str(value)) for value in values))
+    texts: dict[Entry | None, str] = {None: NO_RESULT, TIE: "tie"}
+    return ", ".join(
+        dict.fromkeys(texts[value] if value in texts else str(value) for value in values)
+    )
 
 
 def _short_names(entries: Sequence[Entry]) -> dict[Entry, str]:
-    """Return names short enough for a column: as few letters of each as tell them apart."""
+    """Return names short enough for a column: as few letters of each as tell them apart.
+
+    A beginning that all share is left out: of “draft-a” and “draft-b” the letters remain.
+    """
     names = [str(entry) for entry in entries]
-    if all(len(name) <= 3 for name in names):
-        return dict(zip(entries, names, strict=True))
-    common = 0
-    if len(names) > 1:
-        while len({name[: common + 1] for name in names}) == 1 and common < len(names[0]):
-            common += 1
-    for letters in range(1, max(map(len, names)) + 1):
-        short = [name[common : common + letters] for name in names]
-        if len(set(short)) == len(names):
-            return dict(zip(entries, short, strict=True))
-    return dict(zip(entries, names, strict=True))
+    shortest = names
+    if any(len(name) > MOST_CHARACTERS for name in names):
+        start = re.match(r".*[-_. ]", names[0])
+        if start and all(name.startswith(start[0]) for name in names):
+            names = [name.removeprefix(start[0]) for name in names]
+        for letters in range(1, max(map(len, names)) + 1):
+            shortest = [name[:letters] for name in names]
+            if len(set(shortest)) == len(names) and all(shortest):
+                break
+    return dict(zip(entries, shortest, strict=True))
