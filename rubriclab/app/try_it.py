@@ -143,7 +143,10 @@ def page() -> None:
         judge = _judge(axis, judges)
     rubric = _ready_rubrics(axis)[0]
     samples = _samples(axis, judge, rubric)
-    name = _name(samples)
+    names = samples.names
+    if not samples.swings:  # the list of the judge that the page begins with
+        names = _samples(axis, judges[_first_judge(axis, judges)], rubric).names
+    name = _name(names)
     asking = any(trial.active for trial in _all_trials())
     with right:
         st.button(
@@ -152,7 +155,7 @@ def page() -> None:
             shortcut="N",
             disabled=asking,
             on_click=_next,
-            args=(samples, name),
+            args=(names, name),
             key="try-next",
             width="stretch",
         )
@@ -258,16 +261,13 @@ def _samples(axis: Reorder, judge: JudgeSettings, rubric: Rubric) -> Samples:
     return Samples(answers, known, swings)
 
 
-def _name(samples: Samples) -> str:
+def _name(names: Sequence[str]) -> str:
     """Return the name of the chosen sample answer; the widest swing if none is chosen."""
     chosen = st.session_state.get("try answer")
-    if chosen in samples.answers:
-        return str(chosen)
-    return samples.names[0]
+    return str(chosen) if chosen in names else names[0]
 
 
-def _next(samples: Samples, name: str) -> None:
-    names = samples.names
+def _next(names: Sequence[str], name: str) -> None:
     _forget_answer()
     st.session_state["try answer"] = names[(names.index(name) + 1) % len(names)]
 
