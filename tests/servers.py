@@ -93,7 +93,7 @@ class Pages:
 
     async def __aexit__(self, *error: object) -> None:
         # Accept no more, then let what was accepted reach the server. asyncio loses a connection
-        # whose server closes in between: it would be collected, with a warning, during another test.
+        # whose server closes in between: it would be collected, with a warning, in another test.
         for listening in self._listening.sockets:
             asyncio.get_running_loop().remove_reader(listening.fileno())
         await asyncio.sleep(0.01)

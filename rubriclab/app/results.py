@@ -23,6 +23,7 @@ from rubriclab.app import (
     first_screen,
     judges_paper_table,
     judges_tab,
+    present,
     rate,
     state,
 )
@@ -114,10 +115,14 @@ def page() -> None:
     if "rate" in st.query_params:
         rate.page(info)
         return
+    if present.wanted():
+        present.page(info)
+        return
     chosen, menu = _header(info)
     findings, subject = chosen.findings, chosen.subject
     answer = judged(findings, subject)
     with menu, st.container(horizontal=True):
+        present.button(subject)
         _menu(info, answer)
         logged_button(info, "results-logged")
     several = several_of(chosen)

@@ -196,8 +196,9 @@ def export(
     out: Annotated[
         Path,
         Parameter(
-            help="File to write. Its ending decides: .html report, .zip run, .csv or .parquet "
-            "judgments, .tex table of numbers, .card.json judge card."
+            help="File to write. Its ending decides: .html report, .page.html report on one A4 "
+            "sheet, .zip run, .csv or .parquet judgments, .tex table of numbers, .card.json judge "
+            "card."
         ),
     ],
     texts: Annotated[bool, Parameter(help="Show one answer word for word in the report.")] = False,
