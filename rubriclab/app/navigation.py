@@ -47,7 +47,7 @@ WATCH_SECONDS = 2.0
 def run() -> None:
     """Draw the bar and the page that the address names. ``app.py`` calls this on every rerun."""
     frame.enter_page()
-    # This precedes all that is drawn: otherwise the browser would fetch the page's icon from a font server.
+    # Before all that is drawn: else the browser would fetch the page's icon from a font server.
     st.set_page_config(page_icon=str(frame.HERE / "mark.svg"), layout="wide")
     st.logo(str(frame.HERE / "logo.svg"), size="medium")
     st.html(frame.HERE / "style.css")
