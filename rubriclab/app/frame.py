@@ -16,8 +16,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rubriclab.app import state
+from rubriclab.app.session_keys import session_keys
 from rubriclab.judges.served import served
-from rubriclab.model.consent import Consent, NoConsent
+from rubriclab.model.consent import Consent, NoConsent, is_pasted
 from rubriclab.model.text import LabError, digest, shorten, without_invisible
 
 log = logging.getLogger("rubriclab")
@@ -103,14 +104,22 @@ def ask_consent(missing: NoConsent) -> None:
     Nothing is repeated by itself: the visitor presses again what needed the consent. On a served
     lab, visitors do not own the keys, so only the owner can agree, when starting the lab.
     """
-    for variable, address in missing.wanted:
+    own = [consent for consent in missing.wanted if is_pasted(consent.variable)]
+    for _, address in own:
+        st.warning(
+            f"Nothing was sent. The key that you pasted would be sent to **{safe(address, 300)}**. "
+            "Say yes only if you trust this address with it.",
+            icon=":material/key:",
+        )
+    owners = [consent for consent in missing.wanted if consent not in own]
+    for variable, address in owners:
         st.warning(
             f"Nothing was sent. The key in **{safe(variable, 100)}** would be sent to "
             f"**{safe(address, 300)}**, and nobody has agreed to that on this machine.",
             icon=":material/key:",
         )
-    if served():
-        listed = ",".join(f"{variable}@{address}" for variable, address in missing.wanted)
+    if served() and owners:
+        listed = ",".join(f"{variable}@{address}" for variable, address in owners)
         st.markdown(
             f"The owner of this lab can agree by starting it with "
             f"RUBRICLAB\\_KEYS={safe(listed, 600)}."
@@ -127,8 +136,14 @@ def ask_consent(missing: NoConsent) -> None:
 
 
 def _agree(wanted: Sequence[Consent]) -> None:
+    # A pasted key is the visitor's own and is gone with the visit, and so is the yes to it.
+    session_keys().agreed |= {consent for consent in wanted if is_pasted(consent.variable)}
+    kept = [consent for consent in wanted if not is_pasted(consent.variable)]
+    if not kept:
+        announce("Agreed, for this visit.")
+        return
     try:
-        state.store().agree(wanted)
+        state.store().agree(kept)
     except LabError as fault:
         announce(safe(str(fault), 300))
         return

@@ -29,6 +29,7 @@ from rubriclab.app.kept_draft import (
     text_of,
 )
 from rubriclab.app.runs import ORDERED
+from rubriclab.app.session_keys import session_keys
 from rubriclab.data.sample import preset_title, presets
 from rubriclab.model.consent import where_asked
 from rubriclab.model.looks import Stop
@@ -273,7 +274,11 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
         st.caption(safe(blocked, 400))
     elif pressed and planned is not None:
         with faults():
-            run_id = state.manager().start(planned[0], known=known, check="hold").id
+            keys = session_keys()
+            started = state.manager().start(
+                planned[0], known=known, check="hold", secrets=keys.keys, consents=keys.consents
+            )
+            run_id = started.id
             _forget_kept()
             announce(f"Launched: {safe(held.study.name, 60)}.")
             go("runs", run=run_id)
