@@ -99,7 +99,9 @@ class Run(Session[RunSnapshot]):
     Any thread may call its public methods.
 
     Args:
-        secrets: keys by the names of their variables; they come before the environment's.
+        secrets: keys by the names of their variables; they come before the environment's. They
+            are let go of when the session ends.
+        consents: what the user agreed to for this session alone, besides what the store keeps.
         max_calls, max_money: limits of this session. The run pauses when one is reached.
         retry_failed: ask calls without a score again.
         functions: judges that are a notebook's own code, by name.
@@ -121,6 +123,7 @@ class Run(Session[RunSnapshot]):
         plan: Plan,
         *,
         secrets: Mapping[str, str] | None = None,
+        consents: Consents = NO_CONSENTS,
         max_calls: int | None = None,
         max_money: float | None = None,
         retry_failed: bool = False,
@@ -135,7 +138,7 @@ class Run(Session[RunSnapshot]):
         check_limits(plan, max_calls=max_calls, max_money=max_money, tries=tries)
         self.store = store
         self.plan = plan
-        self._secrets = secrets
+        self._secrets = dict(secrets) if secrets else None
         self._max_calls = max_calls
         self._max_money = max_money
         self._retry_failed = retry_failed
@@ -144,7 +147,7 @@ class Run(Session[RunSnapshot]):
         self._check = check
         self._tries = tries
         self._ask_all = ask_all
-        self._consents = store.consents()
+        self._consents = store.consents() | consents
         agreed: list[Consent] = []
         if agree:
             agreed = [consent for judge in plan.study.judges for consent in sent_by(judge)]
@@ -313,6 +316,7 @@ class Run(Session[RunSnapshot]):
         return "finished", " ".join(self._remarks)
 
     def _finish(self, ended: tuple[str, str]) -> tuple[str, str]:
+        self._secrets = None  # a run that is over has no use for keys
         if self._ray is not None:
             self._ray.shutdown()
         if self._writer is None:  # another session has the run, and its state is that one's
