@@ -14,6 +14,7 @@ from typing import NoReturn
 import streamlit as st
 
 from rubriclab.app import state
+from rubriclab.data.lab_folder import lab_folder
 from rubriclab.judges.served import served
 from rubriclab.model.consent import Consent, NoConsent
 from rubriclab.model.text import LabError, digest, shorten, without_invisible
@@ -21,7 +22,7 @@ from rubriclab.model.text import LabError, digest, shorten, without_invisible
 log = logging.getLogger("rubriclab")
 
 HERE = Path(__file__).parent
-PAGES = HERE.parents[1] / "pages"
+PAGES = lab_folder() / "pages"
 LONG_MESSAGE = 320
 """Height in pixels of the box around a long message: enough for some fifteen lines."""
 

@@ -1,7 +1,6 @@
 """Check that commands work on a store while the lab shows it, also while a run goes on there."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -35,7 +34,9 @@ def store(tmp_path: Path) -> Path:
     """A store with one finished run, “Rated”."""
     path = tmp_path / "lab.duckdb"
     with Store.open(path) as opened:
-        opened.add_table(made.options_table({"judge-7b": made.mostly_first}, items=30, name="Rated"))
+        opened.add_table(
+            made.options_table({"judge-7b": made.mostly_first}, items=30, name="Rated")
+        )
     return path
 
 
@@ -102,7 +103,7 @@ def test_commands_read_while_a_run_of_the_lab_goes_on(
         page.get_by_role("button", name="Resume").wait_for()
         renamed = command("runs", "Rated", "--rename", "Other", "--store", str(store))
         assert renamed.returncode == 0, renamed.stderr
-    assert not [name for name in os.listdir(store.parent) if name.endswith(".sock")]
+    assert list(store.parent.glob("*.sock")) == []
 
 
 def test_a_command_that_runs_can_be_read_by_others(

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -134,9 +133,7 @@ def test_a_copy_is_of_one_moment_whatever_is_committed_meanwhile(
     assert seen[-1][0] > seen[0][0]
 
 
-def test_a_command_that_writes_waits_and_says_for_whom(
-    held: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_that_writes_waits_and_says_for_whom(held: Store) -> None:
     run = held.runs()[0]
     held.rest_when_idle()
     with held.writer(run.id):
@@ -277,8 +274,6 @@ def test_a_store_that_is_made_elsewhere_or_removed_is_noticed(
             store.runs()
         away.rename(path)
         assert [run.name for run in store.runs()] == ["First"]
-
-
 
 
 def test_a_lab_waits_once_for_a_command_that_keeps_the_file(
