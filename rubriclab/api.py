@@ -311,7 +311,7 @@ class Run:
         options = rubric.criterion(criterion).options
         return {option.score: option.description for option in options}
 
-    def _judged_text(self, call: int) -> str:
+    def judged_text(self, call: int) -> str:
         """Return the answer that a call judged, or an empty text if it is not known."""
         if self.store is not None and self.id is not None:
             return str(self.store.call(self.id, call)["item"]["response"])
@@ -341,7 +341,7 @@ class Run:
 
         if ending == ".html":
             known: dict[str, Any] = {
-                "text_of": self._judged_text,
+                "text_of": self.judged_text,
                 "descriptions": self.descriptions(),
             }
             return report_html(self.findings, **known, **report).encode()

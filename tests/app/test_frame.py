@@ -147,7 +147,7 @@ def test_an_early_estimate_has_a_number_and_no_verdict() -> None:
     assert "Position 1" in sentence
     assert "57%" in sentence
     assert "20%" in sentence
-    assert not re.search(r"\b(Yes|No|Undecided)\b", sentence)
+    assert not re.search(r"\b(Yes|No|Not seen|Can't tell|Biased)\b", sentence)
     assert not any(point.decided or point.has_interval for point in bars.points)
     assert early((0, 0, 0)) == early(()) == ("", None)
     level = early((25, 18, 20, 19, 18))[0].replace("\u00a0", " ")
