@@ -484,13 +484,23 @@ class Contrast:
 class Lab:
     """A store of runs. A new file is made if there is none.
 
-    Only one process can have a store open. Use it in a ``with`` block, or call ``close``.
+    Only one process can write a store. Use it in a ``with`` block, or call ``close``.
+
+    read_only: change nothing. The store can then be read while another process writes it, as it
+    is at this moment. told: hears what is being waited for.
     """
 
-    def __init__(self, path: str | Path = "lab.duckdb") -> None:
+    def __init__(
+        self,
+        path: str | Path = "lab.duckdb",
+        *,
+        read_only: bool = False,
+        told: Callable[[str], None] | None = None,
+    ) -> None:
         from rubriclab.store.store import Store
 
-        self.store = Store.open(Path(path))
+        opened = Store.open_to_read if read_only else Store.open_when_free
+        self.store = opened(Path(path), told=told)
 
     def __enter__(self) -> Lab:
         return self
@@ -601,6 +611,7 @@ def run(
     tries: int | None = None,
     ask_all: bool = False,
     progress: Callable[[Snapshot], None] | None = None,
+    told: Callable[[str], None] | None = None,
 ) -> Run:
     """Run a study, or continue it, and return the run when it has ended or paused.
 
@@ -616,7 +627,7 @@ def run(
     parsed (``Run.reading_checks``). tries: ask only so many calls of each judge, and pause.
     ask_all: ask every planned call of a study that stops early.
     ray: the address of a Ray cluster whose nodes ask the calls.
-    progress: is called twice a second.
+    progress: is called twice a second. told: hears for whom the store is waited for.
     """
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.runs.runner import Run as Running
@@ -626,7 +637,8 @@ def run(
         plan = plan_of_file(study, items=items, drop=drop, trust=trust, functions=judges)
     else:
         plan = study
-    opened = Store.open(Path(store))
+    opened = Store.open_when_free(Path(store), told=told)
+    opened.share()
     running: Running | None = None
     try:
         running = Running(

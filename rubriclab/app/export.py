@@ -18,8 +18,8 @@ from rubriclab.app.forms import download
 from rubriclab.app.frame import faults, fold, safe, verbatim
 from rubriclab.apply.card import read_card
 from rubriclab.core.operations import derived
+from rubriclab.data.lab_folder import lab_folder
 from rubriclab.data.safe_files import csv_text
-from rubriclab.data.sample import lab_folder
 from rubriclab.exports.gate_lines import derived_line
 from rubriclab.exports.report import INCLUDE, default_title, drawings_of, svg_of
 from rubriclab.model.judgment import RULES

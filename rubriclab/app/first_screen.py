@@ -155,11 +155,8 @@ def _questions(questions: Sequence[Question]) -> None:
 
 # ---------------------------------------------------------------- what the verdict looks like
 def _example(example: SwingExample, read_orders: Callable[[str], None]) -> None:
-    """Draw one answer in the two orders that differ most."""
-    st.markdown(f"**{safe(example.title)}**")
-    quoted = f"“{example.text}” " if example.text else ""
-    st.caption(safe(f"{quoted}{example.sentence}"))
-    st.html(f'<div class="stacks">{_stack(example.low)}{_stack(example.high)}</div>')
+    """Draw one answer in the two orders that differ most, and lead to its other orders."""
+    swing(example)
     st.button(
         "Read all its orders",
         key="example-orders",
@@ -168,6 +165,14 @@ def _example(example: SwingExample, read_orders: Callable[[str], None]) -> None:
         on_click=read_orders,
         args=(example.item,),
     )
+
+
+def swing(example: SwingExample) -> None:
+    """Draw one answer in the two orders that differ most."""
+    st.markdown(f"**{safe(example.title)}**")
+    quoted = f"“{example.text}” " if example.text else ""
+    st.caption(safe(f"{quoted}{example.sentence}"))
+    st.html(f'<div class="stacks">{_stack(example.low)}{_stack(example.high)}</div>')
 
 
 def _stack(stack: Stack) -> str:

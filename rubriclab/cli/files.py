@@ -87,7 +87,7 @@ def import_file(
     mapping = _mapping(columns or [])
     # Read every file before keeping one. A refused file then leaves no run and no store behind.
     imported = [_read(path, kind, mapping, name, looks) for path in files]
-    with opened(store, must_exist=False) as lab:
+    with opened(store, must_exist=False, write=True) as lab:
         infos, grown = [], []
         for part in imported:
             grown.append(_grown(lab.store.runs(), part.table))

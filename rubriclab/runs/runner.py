@@ -51,7 +51,7 @@ from rubriclab.runs.reading_check import (
     waiting_words,
 )
 from rubriclab.runs.session import Session, Snapshot
-from rubriclab.runs.tally import Tally
+from rubriclab.runs.tally import Cells, Tally
 from rubriclab.store.read import Reader
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
@@ -79,6 +79,7 @@ class RunSnapshot(Snapshot):
     early: ``early[c][p]`` counts the parsed answers of condition c about position p + 1: those that
         chose it (options), or all about the criterion that was there (criteria). These are no
         results: nothing here has an interval or a verdict.
+    cells: by condition, how often each score was given with each position; no results either.
     checks: the reading checks of this session, one a judge.
     looks: of a run that may stop early, where each judge is in each data set and axis.
     """
@@ -89,6 +90,7 @@ class RunSnapshot(Snapshot):
     rate: float
     money: float
     early: tuple[tuple[int, ...], ...]
+    cells: tuple[Cells, ...] = ()
     checks: tuple[ReadingCheck, ...] = ()
     looks: tuple[LookProgress, ...] = ()
 
@@ -238,6 +240,7 @@ class Run(Session[RunSnapshot]):
             rate=rate,
             money=tally.spent(),
             early=tuple(tuple(counts) for counts in tally.early),
+            cells=tuple(tally.cells),
             checks=tuple(self._checks.values()),
             looks=tuple(self._looking.progress.values()),
         )

@@ -242,8 +242,12 @@ class Reader:
         several times a second.
         """
         known = self._db.writes, dict(self._db.unsaved_states)
-        if self._listing is None or self._listing[0] != known:
-            self._listing = known, self._read_runs()
+        stale = self._listing is None or self._listing[0] != known
+        if stale or self._db.changed_elsewhere():
+            runs = self._read_runs()
+            # Reading may have opened the file again and found that another process changed it.
+            self._listing = (self._db.writes, known[1]), runs
+        assert self._listing is not None
         return list(self._listing[1])
 
     def _read_runs(self) -> list[RunInfo]:
@@ -278,7 +282,7 @@ class Reader:
         # The opening's serial: a copy of this file in another place has the same tokens.
         token = f"{self._db.serial} {row['token'] or row['created']} {row['number']}"
         state, reason = self._db.unsaved_states.get(row["id"], (row["state"], row["reason"]))
-        if state == "running" and self.read_only:
+        if state == "running" and self.read_only and not self._db.copied:
             # A file that is only read keeps the state of a dead process. Nobody runs it here.
             state = "interrupted"
         return RunInfo(
