@@ -490,6 +490,17 @@ def test_reference_answers_are_written_from_the_page_and_become_the_data(lab: La
 
 
 @pytest.mark.papers(75)
+def test_the_chosen_preset_says_which_tables_it_repeats(lab: Lab) -> None:
+    app = lab("setup")
+    app.session_state["launch-toml"] = True
+    app.run()
+    app.selectbox(key="toml-preset").set_value("li-forms").run()
+    assert "Repeats Li et al., Table 3, Figure 5, Figure 6." in texts(app)
+    app.selectbox(key="toml-preset").set_value("decisions").run()
+    assert "Repeats" not in texts(app)  # the study of no paper
+
+
+@pytest.mark.papers(75)
 @pytest.mark.parametrize("name", [*presets(), "all of it"])
 def test_nothing_of_a_loaded_study_is_lost(
     name: str, lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
