@@ -352,6 +352,11 @@ class Reader:
         sql = f"SELECT key FROM calls WHERE run = ? AND final{more}"
         return {key for (key,) in self._db.rows(sql, [self.run(id).number])}
 
+    def final_calls(self, id: str) -> dict[int, int]:
+        """Return how many calls of each condition, by its code, are final."""
+        sql = "SELECT condition, count(*) FROM calls WHERE run = ? AND final GROUP BY condition"
+        return dict(self._db.rows(sql, [self.run(id).number]))
+
     def answers(
         self, id: str, keys: Sequence[str], *, errors: bool = False
     ) -> dict[str, KeptReply]:
