@@ -319,7 +319,7 @@ def test_paused_by_hand_at_the_last_call_of_a_batch_that_is_clear(
 
 
 def test_a_judge_that_is_clear_does_not_end_a_run_of_two(
-    store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = API.model_copy(update={"concurrency": 1})
     made = looked_plan(judges=(slow, OTHER))
