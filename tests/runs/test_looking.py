@@ -35,7 +35,7 @@ from tests.runs.kit import WAIT, Script, Scripted, ScriptedJudge, ended, failed,
 from tests.runs.test_batch import answer, answers_file, requests_of
 from tests.servers import FakeServer, running
 from tests.store.damage import packed, unpacked
-from tests.study.kit import API, criterion, data, small_plan
+from tests.study.kit import API, EMBEDDED, criterion, data, small_plan
 
 OTHER = API.model_copy(update={"name": "other"})
 A_BATCH = 100
@@ -125,6 +125,22 @@ def test_no_call_goes_out_before_the_batch_before_it_is_final(
     numbers = [batch[call.items[0]] for call in judge.calls]
     assert numbers == sorted(numbers)
     assert judge.asked[slow] == 5
+
+
+def test_the_noise_of_a_deterministic_judge_is_known_where_it_stops(
+    store: Store, scripted: Scripted
+) -> None:
+    """Its repeats are those of the answers that are asked first, wherever these are in the file."""
+    judge = scripted(lambda call, _: Reply(text=call.ordering.labels[0]))
+    made = looked_plan(40, judges=(EMBEDDED,), repeats=2)
+    end = ended(Run(store, made))
+    assert (end.state, end.done, judge.asked.total()) == ("finished", 200, 200)
+    (look,) = looks_of(store, end.run, "small")
+    assert (look.units, look.stops) == (10, True)
+    single = look.verdicts.single
+    assert single is not None
+    assert (single.noise, single.own_noise) == ("all", 0.0)
+    assert max(call.items[0] for call in judge.calls) > 20
 
 
 def test_judges_stop_apart(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
