@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -545,18 +544,11 @@ def read(
         raise LabError(
             f"{fault} If it is the log of a tool, its form is not known. These are: {known}."
         ) from None
-    return Run(made if looks is None else _with_looks(made, looks))
+    if looks is None:
+        return Run(made)
+    from rubriclab.core.looks import with_planned_looks
 
-
-def _with_looks(table: JudgmentTable, units: int) -> JudgmentTable:
-    """Return judgments that come in over time, with the looks at ``units`` of them in the end."""
-    from rubriclab.core.judgments import Judgments
-    from rubriclab.core.looks import growing
-
-    if units < 2:
-        raise LabError(f"looks is {units}. Give the number of answers that you plan, 2 or more.")
-    planned = growing(Judgments(table), units)
-    return replace(table, looks=planned, planned=tuple(sum(calls) for calls in planned.planned))
+    return Run(with_planned_looks(made, looks))
 
 
 def run(

@@ -1,7 +1,7 @@
 """Say where a run that may stop early is, and why it stopped."""
 
 from rubriclab.core.looks import LastLook
-from rubriclab.model.text import count
+from rubriclab.model.text import count, shorten
 
 NOUNS = {"prompt": "prompt", "block": "text", "text": "text"}
 """What a unit is called; otherwise it is what one call is about."""
@@ -85,4 +85,16 @@ def clear_sentence(units: int, all_units: int, needless: int, noun: str) -> str:
     return (
         f"Clear after {units:,} of {count(all_units, noun)}. {count(needless, 'call')} {verb} not "
         "needed."
+    )
+
+
+def grown_words(name: str, calls: int) -> str:
+    """Warn that a file is read again after it has grown; without the end, which says where to plan.
+
+    name, calls: of the run that its earlier reading became.
+    """
+    return (
+        f"“{shorten(name)}” was imported before, with {count(calls, 'call')}. Each reading of a "
+        "file that grows has its own 5%, so looking again and again is not guarded. Plan how many "
+        "answers it will hold"
     )
