@@ -1,7 +1,10 @@
 """Plan the looks at a study that may stop early: which items, and how many calls, each look adds.
 
-What is independent is asked as one. The items of a prompt, of a block or of one call are a unit,
-and all calls about a unit are in the same batch.
+A unit here is what has to be asked as one: the items of a prompt, of a block and of one call, and
+all that hang together by these. The results count by one choice of these (``units_of`` in
+``core/judgments.py``), which may be made anew after the run. Whatever it is, none of its units is
+in two batches, because each lies within a unit of this kind. Where texts lie within prompts, as
+they do in most data, both are the same.
 """
 
 from collections.abc import Mapping, Sequence
