@@ -525,7 +525,7 @@ def read(
     from rubriclab.data.scores import MissingColumn, read_judgments
     from rubriclab.data.tables import read_table, table_of_frame
     from rubriclab.logs.log import KNOWN, read_log
-    from rubriclab.store.bundle import read_bundle
+    from rubriclab.runs.imported import read_run
 
     if isinstance(source, pd.DataFrame):
         table = table_of_frame(source, name or "frame")
@@ -534,7 +534,7 @@ def read(
         if path.suffix == ".zip":
             if looks is not None:
                 raise LabError("A run's zip has its own looks. Leave out looks.")
-            return Run(read_bundle(path))
+            return Run(read_run(path).table)
         log = None if columns else read_log(path, kind=kind)
         table = log.table if log is not None else read_table(path, path.name)
     try:

@@ -44,7 +44,7 @@ from rubriclab.model.data import DataSet
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import DataPart, validated
 from rubriclab.model.text import count, shorten
-from rubriclab.store.bundle import read_parts
+from rubriclab.runs.imported import read_run
 from rubriclab.words.answerable import answerable
 from rubriclab.words.looks import grown_words
 
@@ -252,7 +252,7 @@ def _open_run(content: bytes, name: str) -> NoReturn:
     with tempfile.TemporaryDirectory(prefix="rubriclab-") as folder:
         path = Path(folder, PurePath(name).name[-100:])
         path.write_bytes(content)
-        judged, calls, study = read_parts(path)
+        judged, calls, study = read_run(path)
         run_id = state.store().add_table(judged, calls, study)
     announce("Imported as a new run.")
     for sentence in where_asked(judges_of(study)):

@@ -141,10 +141,10 @@ def _read(
 ) -> Imported:
     """Return what a file holds. Raises LabError for a file that cannot be read."""
     from rubriclab.api import read
-    from rubriclab.store.bundle import read_parts
+    from rubriclab.runs.imported import read_run
 
     if path.suffix == ".zip" and looks is None:
-        table, calls, study = read_parts(path)
+        table, calls, study = read_run(path)
         return Imported(table, calls, study)
     made = read(path, kind, columns=mapping, name=name or path.stem, looks=looks)
     return Imported(made.table)
