@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -561,7 +560,7 @@ def read(
     from rubriclab.data.scores import MissingColumn, read_judgments
     from rubriclab.data.tables import read_table, table_of_frame
     from rubriclab.logs.log import KNOWN, read_log
-    from rubriclab.store.bundle import read_bundle
+    from rubriclab.runs.imported import read_run
 
     if isinstance(source, pd.DataFrame):
         table = table_of_frame(source, name or "frame")
@@ -570,7 +569,7 @@ def read(
         if path.suffix == ".zip":
             if looks is not None:
                 raise LabError("A run's zip has its own looks. Leave out looks.")
-            return Run(read_bundle(path))
+            return Run(read_run(path).table)
         log = None if columns else read_log(path, kind=kind)
         table = log.table if log is not None else read_table(path, path.name)
     try:
@@ -580,18 +579,11 @@ def read(
         raise LabError(
             f"{fault} If it is the log of a tool, its form is not known. These are: {known}."
         ) from None
-    return Run(made if looks is None else _with_looks(made, looks))
+    if looks is None:
+        return Run(made)
+    from rubriclab.core.looks import with_planned_looks
 
-
-def _with_looks(table: JudgmentTable, units: int) -> JudgmentTable:
-    """Return judgments that come in over time, with the looks at ``units`` of them in the end."""
-    from rubriclab.core.judgments import Judgments
-    from rubriclab.core.looks import growing
-
-    if units < 2:
-        raise LabError(f"looks is {units}. Give the number of answers that you plan, 2 or more.")
-    planned = growing(Judgments(table), units)
-    return replace(table, looks=planned, planned=tuple(sum(calls) for calls in planned.planned))
+    return Run(with_planned_looks(made, looks))
 
 
 def run(

@@ -25,9 +25,10 @@ from rubriclab.core.swings import (
     ranked,
 )
 from rubriclab.core.topic import Findings
+from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
 from rubriclab.stats.resample import Ints
-from rubriclab.words.phrases import number, say, unit_noun
+from rubriclab.words.phrases import number, say
 from rubriclab.words.subject import CHOICES, Subject
 
 WORDS = ("evidence",)

@@ -30,7 +30,7 @@ from rubriclab.model.judgment import RULES, Call, Judgment, Outcome, Reply
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking, about_request
 from rubriclab.runs.cluster import ClusterJudge, join_cluster
-from rubriclab.runs.looking import Batch, Looking, LookProgress, next_request
+from rubriclab.runs.looking import Batch, Looking, LookProgress, has_calls_left, next_request
 from rubriclab.runs.prompt_size import sizes_of
 from rubriclab.runs.reading_check import (
     CHECKED,
@@ -156,7 +156,11 @@ class Run(Session[RunSnapshot]):
             self._consents |= frozenset(agreed)
         # All refusals come before the first write: what is refused leaves nothing behind.
         if self._has_calls_left():
-            self._require_judges()
+            try:
+                self._require_judges()
+            except LabError:
+                if retry_failed or not self._look_has_answer():
+                    raise
         if agree:
             store.agree(agreed)
         self._ray = join_cluster(ray) if ray else None
@@ -189,6 +193,14 @@ class Run(Session[RunSnapshot]):
                     return False
                 return info.done < info.planned
         return True
+
+    def _look_has_answer(self) -> bool:
+        """Return whether the run was stopped, or killed, just before a look that ends it."""
+        if self._ask_all or self.plan.looks is None:
+            return False
+        runs = self.store.runs()
+        kept = [info for info in runs if info.identity == self.plan.identity]
+        return bool(kept) and not has_calls_left(self.store, kept[0].id, self.plan)
 
     def _require_judges(self) -> None:
         own_code = self._functions
@@ -284,6 +296,11 @@ class Run(Session[RunSnapshot]):
         async with asyncio.TaskGroup() as group:
             for judges in _asked_in_turn(self.plan.study.judges):
                 group.create_task(self._ask_judges(judges, done))
+        # Failed calls that wait for another try are final for a look, so it would say too much.
+        if self.plan.looks is not None and not self._retry_failed:
+            with suppress(LabError):  # a full disk: the writer says so at its end
+                await asyncio.to_thread(self._writer.flush)
+                await self._looking.look_after_stop()
         return self._ended_as()
 
     async def _ask_judges(self, judges: Sequence[JudgeSettings], done: set[str]) -> None:

@@ -14,10 +14,11 @@ import numpy as np
 from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import Findings
 from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.looks import unit_noun
 from rubriclab.model.study import Study
 from rubriclab.model.text import count, shorten
 from rubriclab.words.answer import Answer, Question, judged
-from rubriclab.words.phrases import NBSP, number, say, unit_noun
+from rubriclab.words.phrases import NBSP, number, say
 from rubriclab.words.subject import Subject
 
 MOST_NAME = 60
