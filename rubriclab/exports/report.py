@@ -43,6 +43,18 @@ ENVIRONMENT.globals |= {
     "ink": ink,
     "number": number,
     "shorten": shorten,
+    "class_of": {
+        "Biased": "effect",
+        "Yes": "effect",
+        "Yes, size unclear": "effect",
+        "Bias too small to matter": "equivalent",
+        "Too small to matter": "equivalent",
+        "No bias that matters": "equivalent",
+        "No": "equivalent",
+        "No bias seen yet": "unseen",
+        "Not seen yet": "unseen",
+        "Can't tell yet": "undecided",
+    },
 }
 
 

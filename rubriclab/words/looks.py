@@ -1,12 +1,9 @@
 """Say where a run that may stop early is, and why it stopped."""
 
 from rubriclab.core.looks import LastLook
-from rubriclab.model.text import count
+from rubriclab.model.looks import unit_noun
+from rubriclab.model.text import count, shorten
 
-NOUNS = {"prompt": "prompt", "block": "text", "text": "text"}
-"""What a unit is called; otherwise it is what one call is about."""
-OF_ITEMS = {"pairs": "comparison", "lists": "comparison", "criteria": "text"}
-"""What a call is about, by kind of list; otherwise an answer."""
 STOPPED_EARLY = (
     "A run that stops as soon as it can tends to show effects a little too large. The intervals "
     "allow for that."
@@ -15,7 +12,7 @@ STOPPED_EARLY = (
 
 def noun_of(look: LastLook) -> str:
     """Return what a unit of a look is called."""
-    return NOUNS.get(look.unit) or OF_ITEMS.get(look.scope[1], "answer")
+    return unit_noun(look.unit, look.scope[1])
 
 
 def early_words(look: LastLook) -> str:
@@ -85,4 +82,16 @@ def clear_sentence(units: int, all_units: int, needless: int, noun: str) -> str:
     return (
         f"Clear after {units:,} of {count(all_units, noun)}. {count(needless, 'call')} {verb} not "
         "needed."
+    )
+
+
+def grown_words(name: str, calls: int) -> str:
+    """Warn that a file is read again after it has grown; without the end, which says where to plan.
+
+    name, calls: of the run that its earlier reading became.
+    """
+    return (
+        f"“{shorten(name)}” was imported before, with {count(calls, 'call')}. Each reading of a "
+        "file that grows has its own 5%, so looking again and again is not guarded. Plan how many "
+        "answers it will hold"
     )
