@@ -219,6 +219,17 @@ def test_the_recorded_stories_have_four_judges_and_ratings_by_people() -> None:
 
 
 @pytest.mark.papers(73)
+def test_the_recorded_forms_lower_the_mean_of_both_judges() -> None:
+    recorded = Findings(Judgments(read_bundle(data_path("example-forms.zip"))))
+    assert whom(recorded) == "the intended levels"
+    shifts = {
+        recorded.conditions[row.condition].judge: row.value
+        for row in recorded.select("variant_shift", variant="ids = shuffled")
+    }
+    assert shifts == pytest.approx({"smollm2-135m": -1.1667, "smollm2-135m-q8": -1.1167}, abs=5e-5)
+
+
+@pytest.mark.papers(73)
 def test_the_recorded_ways_to_ask_are_five_of_one_judge_with_intended_levels() -> None:
     recorded = Findings(Judgments(read_bundle(data_path("example-ways.zip"))))
     ways = [condition.reorder for condition in recorded.conditions]
