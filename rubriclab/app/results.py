@@ -49,6 +49,7 @@ from rubriclab.model.text import count, printable, shorten
 from rubriclab.words.answer import Answer, judged
 from rubriclab.words.compact import cost_rows, cost_sentence
 from rubriclab.words.phrases import MINUS, ci, readable
+from rubriclab.words.several import headline, over_one_of_many
 from rubriclab.words.subject import (
     CHOICES,
     Subject,
@@ -123,6 +124,7 @@ def page() -> None:
     several = several_of(chosen)
     if chosen.every_judge:
         _verdict_rows(chosen)
+        st.caption(f"Below, all tabs but Judges are about {safe(subject.judge, 60)} alone.")
     else:
         _first_screen(chosen, answer)
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
@@ -156,8 +158,15 @@ def _first_screen(chosen: Chosen, answer: Answer) -> None:
         text_of=state.kept(chosen.info.id).judged_text,
         read_orders=_read_orders,
         instead=partial(_last_reply, chosen) if nothing_parsed else None,
-        below=partial(_ask_rest, chosen),
+        below=partial(_below_advice, chosen),
     )
+
+
+def _below_advice(chosen: Chosen) -> None:
+    """Draw the way to ask what is left, and say that other judges were asked too."""
+    _ask_rest(chosen)
+    if said := over_one_of_many(chosen.findings, chosen.subject):
+        st.caption(f"{safe(said)}. This answer is about {safe(chosen.subject.judge, 60)} alone.")
 
 
 def _read_orders(item: str) -> None:
@@ -167,19 +176,16 @@ def _read_orders(item: str) -> None:
 
 def _verdict_rows(chosen: Chosen) -> None:
     """Draw a line for each judge of the run; a click opens its answer."""
-    findings = chosen.findings
-    rows = [
-        judged(findings, subject)
-        for subject in subjects_of_orders(findings)
-        if findings.conditions[subject.condition].reorder == chosen.subject.reorder
-    ]
+    findings, reorder = chosen.findings, chosen.subject.reorder
+    every = [subject for subject in subjects_of_orders(findings) if subject.reorder == reorder]
 
     def open_judge(row: Answer) -> None:
         about = findings.conditions[row.condition]
         st.query_params["judge"] = about.judge
         st.query_params["dataset"] = about.dataset
 
-    first_screen.verdict_rows(rows, open_judge)
+    rows = [judged(findings, subject) for subject in every]
+    first_screen.verdict_rows(headline(every), rows, open_judge)
 
 
 def _last_reply(chosen: Chosen) -> None:
@@ -538,9 +544,7 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
         show_table(paper_table(chosen.findings, printed))
     _costs(chosen)
     for factor in pictures.levelled_factors(chosen.findings):
-        label = f"By {readable(factor).lower()}, one line per judge"
-        draw = partial(_by_level, chosen.findings, factor)
-        fold(safe(label), draw, icon="show_chart", key=f"by-level-{factor}")
+        _by_level(chosen.findings, factor)
     fold("More numbers: strength, tests, order by order", lambda: _more(chosen, answer), key="more")
     fold("How this was computed, and what it assumes", lambda: _how(chosen), icon="rule", key="how")
 
@@ -706,6 +710,7 @@ def _by_level(findings: Findings, factor: str) -> None:
     }
     if not drawn:
         return
+    st.markdown(f"**By {safe(readable(factor).lower())}** · one line per judge")
     for name, picture in drawn.items():
         if len(datasets) > 1:
             st.caption(safe(name, 60))
