@@ -159,9 +159,9 @@ def _questions(questions: Sequence[Question]) -> None:
 
 # ---------------------------------------------------------------- what the verdict looks like
 def _example(example: SwingExample, read_orders: Callable[[str], None]) -> None:
-    """Draw one answer in the two orders that differ most."""
-    with st.container(horizontal=True, vertical_alignment="center", key="example-title"):
-        st.markdown(f"**{safe(example.title)}**")
+    """Draw one answer in the two orders that differ most, and lead to its other orders."""
+
+    def all_orders() -> None:
         st.button(
             "All its orders",
             key="example-orders",
@@ -169,6 +169,16 @@ def _example(example: SwingExample, read_orders: Callable[[str], None]) -> None:
             on_click=read_orders,
             args=(example.item,),
         )
+
+    swing(example, all_orders)
+
+
+def swing(example: SwingExample, beside: Callable[[], None] | None = None) -> None:
+    """Draw one answer in the two orders that differ most. ``beside``: draws next to its title."""
+    with st.container(horizontal=True, vertical_alignment="center", key="example-title"):
+        st.markdown(f"**{safe(example.title)}**")
+        if beside is not None:
+            beside()
     quoted = f"“{example.text}” " if example.text else ""
     st.caption(safe(f"{quoted}{example.sentence}"))
     st.html(f'<div class="stacks">{_stack(example.low)}{_stack(example.high)}</div>')

@@ -23,6 +23,7 @@ from rubriclab.app import (
     first_screen,
     judges_paper_table,
     judges_tab,
+    present,
     rate,
     state,
 )
@@ -33,7 +34,7 @@ from rubriclab.app.judges_view import Several
 from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.exports.paper_table import PaperTable, paper_table
-from rubriclab.exports.report import method_lines
+from rubriclab.exports.report import method_brief, method_lines
 from rubriclab.figures import pictures
 from rubriclab.figures.first_pictures import (
     OrderMeans,
@@ -115,10 +116,14 @@ def page() -> None:
     if "rate" in st.query_params:
         rate.page(info)
         return
+    if present.wanted():
+        present.page(info)
+        return
     chosen, menu = _header(info)
     findings, subject = chosen.findings, chosen.subject
     answer = judged(findings, subject)
     with menu, st.container(horizontal=True):
+        present.button(subject)
         _menu(info, answer)
         logged_button(info, "results-logged")
     several = several_of(chosen)
@@ -128,6 +133,9 @@ def page() -> None:
     else:
         _first_screen(chosen, answer)
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
+    measured = order_means(findings.judgments.arms[chosen.condition])
+    if subject.variant or subject.reorder in (*CHOICES, "criteria") or measured is not None:
+        parts["Orders"] = lambda: _orders(chosen, answer, measured)
     if judges_tab.is_shown(several):
         parts["Judges"] = lambda: judges_tab.draw(several)
     if subject.calls and has_people(findings, subject.condition):
@@ -531,12 +539,6 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
     if len(chosen.codes) > 1:
         made_of += " The questions use all of this judge's orders."
     st.caption(made_of)
-    if _has_more_pictures(chosen):
-        fold("More pictures", lambda: _more_pictures(chosen), icon="bar_chart", key="pictures")
-    measured = order_means(chosen.findings.judgments.arms[chosen.condition])
-    if measured is not None and not chosen.subject.variant:
-        label = "Average score in each order, and each answer in two orders"
-        fold(label, lambda: _orders(chosen, answer, measured), icon="reorder", key="orders")
     known = {row.measure for row in chosen.findings.rows}
     printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]
     if printed:
@@ -546,13 +548,9 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
     for factor in pictures.levelled_factors(chosen.findings):
         _by_level(chosen.findings, factor)
     fold("More numbers: strength, tests, order by order", lambda: _more(chosen, answer), key="more")
+    if chosen.subject.calls:
+        st.caption(safe(method_brief(chosen.findings, chosen.subject), 400))
     fold("How this was computed, and what it assumes", lambda: _how(chosen), icon="rule", key="how")
-
-
-def _has_more_pictures(chosen: Chosen) -> bool:
-    """Return whether ``_pictures`` has any for what the calls listed."""
-    subject = chosen.subject
-    return bool(subject.variant) or subject.reorder in (*CHOICES, "criteria")
 
 
 def _more_pictures(chosen: Chosen) -> None:
@@ -650,7 +648,14 @@ def _every_criterion(findings: Findings, code: int) -> Shown:
     )
 
 
-def _orders(chosen: Chosen, answer: Answer, measured: OrderMeans) -> None:
+def _orders(chosen: Chosen, answer: Answer, measured: OrderMeans | None) -> None:
+    """Draw the tab Orders: what the orders did, order by order and answer by answer."""
+    _more_pictures(chosen)
+    if measured is not None and not chosen.subject.variant:
+        _measured_orders(chosen, answer, measured)
+
+
+def _measured_orders(chosen: Chosen, answer: Answer, measured: OrderMeans) -> None:
     """Draw the mean score in each order, and the scores of single answers in two of them."""
     means, answers = st.columns(2, gap="large")
     subject = chosen.subject

@@ -14,7 +14,18 @@ import streamlit as st
 from rubriclab.app import state
 from rubriclab.app.chart_view import chart
 from rubriclab.app.forms import download, ways_in
-from rubriclab.app.frame import announce, contained, faults, fold, go, labelled, safe, verbatim
+from rubriclab.app.frame import (
+    announce,
+    contained,
+    faults,
+    fold,
+    go,
+    labelled,
+    refreshed,
+    safe,
+    verbatim,
+)
+from rubriclab.figures.live_cells import cells_so_far
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.orders import STRATEGIES
@@ -25,6 +36,7 @@ from rubriclab.words.phrases import number
 from rubriclab.words.subject import AXES
 
 if TYPE_CHECKING:
+    from rubriclab.model.judgment import Condition
     from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.runner import Run, RunSnapshot
     from rubriclab.store.read import RunInfo
@@ -67,12 +79,15 @@ def page() -> None:
 # ---------------------------------------------------------------- running
 
 
-@st.fragment(run_every=REFRESH_SECONDS)
 def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
     """Draw the progress of a run. The card refreshes itself, and ends with the run.
 
     Without ``buttons`` the card is narrow and shows only how far the run is.
     """
+    refreshed(_progress, every=REFRESH_SECONDS)(run_id, key=key, buttons=buttons)
+
+
+def _progress(run_id: str, *, key: str, buttons: bool) -> None:
     running = [run for run in state.active() if run.id == run_id]
     if not running:
         st.rerun()  # the run has ended, and the whole page says how
@@ -82,6 +97,8 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
     sentence, picture = early(
         early_counts(run), verdict="at the next look" if now.looks else "at the end"
     )
+    if buttons and picture is not None:
+        picture = _live_cells(run) or picture
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(labelled(info.name, info.simulated, 80), anchor=False, width="stretch")
         if buttons:
@@ -166,11 +183,25 @@ def early_counts(run: Run) -> tuple[int, ...]:
     The counts are those of the first condition that shows all orders equally often. Under one order
     alone, the share of a position is the share of the score that it shows.
     """
-    kinds = {strategy.name: strategy.kind for strategy in run.plan.study.design.plans()}
     for condition, counts in zip(run.plan.conditions, run.snapshot().early, strict=True):
-        if condition.reorder == "options" and STRATEGIES[kinds[condition.strategy]].even:
+        if _evenly_listed(run, condition):
             return counts
     return ()
+
+
+def _live_cells(run: Run) -> Picture | None:
+    """Return the heatmap so far, of the condition that ``early_counts`` is about."""
+    cells = run.snapshot().cells
+    for number_of, condition in enumerate(run.plan.conditions):
+        if _evenly_listed(run, condition):
+            return cells_so_far(cells[number_of], condition.scores, condition.positions)
+    return None
+
+
+def _evenly_listed(run: Run, condition: Condition) -> bool:
+    """Return whether a condition reorders scores, and shows each position equally often."""
+    kinds = {strategy.name: strategy.kind for strategy in run.plan.study.design.plans()}
+    return condition.reorder == "options" and STRATEGIES[kinds[condition.strategy]].even
 
 
 def early(counts: tuple[int, ...], *, verdict: str = "at the end") -> tuple[str, Picture | None]:

@@ -289,7 +289,7 @@ def _toggle_own() -> None:
 
 def _card(answers: Sequence[Item]) -> None:
     """Draw the task small, and the answer (or both) large."""
-    titles = ["The answer to score"]
+    titles = ["The answer"]
     if len(answers) > 1:
         titles = [item.candidate or item.item_id for item in answers]
     parts = []

@@ -14,7 +14,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from rubriclab.core.topic import Findings
-from rubriclab.figures.marks import DARK, LIGHT, Palette, Picture, Point, Series, ink
+from rubriclab.figures.marks import DARK, LIGHT, Palette, Picture, Point, Series, ink, mix
 from rubriclab.figures.pictures import picture_of
 from rubriclab.model.text import LabError, abridge, printable, shorten
 from rubriclab.words.phrases import number
@@ -23,6 +23,9 @@ __all__ = ["DARK", "KINDS", "LIGHT", "chart_of", "draw", "escape"]
 
 FONT = '"Source Sans", "Source Sans 3", sans-serif'
 ROW = 52
+GREY = 0.7
+"""How far the darkest cell of a picture without a verdict goes towards the grey of bars: the number
+in it stays readable."""
 """Height of a line of cells or of a forest, in px: a number and its interval fit."""
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1_000)
 """Distances, in points, that the marks of a difference's axis may have."""
@@ -573,9 +576,12 @@ def _heat(figure: go.Figure, picture: Picture, palette: Palette) -> None:
     ]
     for x, y, point in where:
         heat[y][x] = picture.heat(point)
-        font = {"size": 13, "color": ink(palette, picture.heat(point))}
-        _write(figure, point.text, x=x, y=y, font=font)
+        colour = palette.text if picture.undecided else ink(palette, picture.heat(point))
+        _write(figure, point.text, x=x, y=y, font={"size": 13, "color": colour})
     scale = [[0.0, palette.low], [0.5, palette.middle], [1.0, palette.high]]
+    if picture.undecided:
+        full = mix(palette.middle, palette.neutral, GREY)
+        scale = [[0.0, palette.surface], [0.5, palette.middle], [1.0, full]]
     figure.add_heatmap(
         z=heat, zmin=-1, zmax=1, colorscale=scale, showscale=False, xgap=3, ygap=3, hoverinfo="skip"
     )

@@ -24,9 +24,10 @@ from rubriclab.figures.pictures import (
     target_cells,
     winner_classes,
 )
+from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count
 from rubriclab.stats.resample import Floats
-from rubriclab.words.phrases import ci, ends, number, say, unit_noun
+from rubriclab.words.phrases import ci, ends, number, say
 from rubriclab.words.subject import Subject, sentence_tables
 
 WORDS = ("evidence",)
@@ -167,7 +168,7 @@ def _winners(subject: Subject, arm: Arm) -> Picture | None:
         names[OTHER] = "Other changes"
     position = {ALWAYS_FIRST: 0, ALWAYS_LAST: len(subject.leans) - 1}
     named = subject.named if subject.word == "Biased" else None
-    points = {}
+    points: dict[tuple[str, str], Point] = {}
     for code, name in names.items():
         number_of = int((kind == code).sum())
         text = f"{number_of:,}"

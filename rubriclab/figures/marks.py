@@ -142,7 +142,8 @@ class Picture:
     joins with the others. ``panels``: pictures next to each other that share their axes; each
     has a ``title``, and below it a ``subtitle``. ``own_scales``: whether each panel has a vertical
     axis of its own, and all stand in one line. ``frames``: of a square matrix, the blocks that get
-    a frame: name, first and last line.
+    a frame: name, first and last line. ``undecided``: of cells, whether they are drawn grey,
+    because nothing is decided yet.
     """
 
     kind: str
@@ -165,6 +166,7 @@ class Picture:
     panels: tuple["Picture", ...] = ()
     own_scales: bool = False
     frames: tuple[tuple[str, int, int], ...] = ()
+    undecided: bool = False
 
     @property
     def points(self) -> tuple[Point, ...]:

@@ -247,8 +247,7 @@ def place_text(answer: Tried, shown: Column) -> str:
             where = f"at position {position}"
             if position in (1, len(shown.cells)):
                 where = "first" if position == 1 else "last"
-            what = f"score {cell.text} was " if answer.reorder == "options" else ""
-            return f"{what}listed {where}"
+            return f"listed {where}"
     return ""
 
 
@@ -262,7 +261,7 @@ def tally_text(answer: Tried) -> str:
         f"tally_{answer.reorder}",
         TABLE,
         orders=tally.orders,
-        source="live" if answer.all_live else "recorded",
+        counted=count(tally.orders, "live order" if answer.all_live else "recorded order"),
         first=tally.first,
         expected=str(low) if low == high else f"{low} to {high}",
     )

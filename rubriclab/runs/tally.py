@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,6 +19,10 @@ MOMENTS_KEPT = 2_000
 133 calls per second they span less than RATE_SECONDS."""
 
 
+Cells = Mapping[tuple[float, int], int]
+"""How often a score was given with a position, by (score, position)."""
+
+
 class Tally:
     """The counts of one run.
 
@@ -29,6 +33,8 @@ class Tally:
     asked, in_flight: calls of this session, by judge (each judge has its price).
     money: spent in this session, by judge, at the judges' prices.
     early: by condition and position, how often a parsed answer was about this position.
+    cells: by condition, how often a parsed score was given with this position (from 1). Replaced as
+        a whole, so that another thread can go through it.
     last_error: the latest error of a call.
     """
 
@@ -39,6 +45,7 @@ class Tally:
         self.in_flight = Counter[str]()
         self.money = {judge.name: 0.0 for judge in plan.study.judges}
         self.early = [[0] * condition.positions for condition in plan.conditions]
+        self.cells: list[Cells] = [{} for _ in plan.conditions]
         self.last_error = ""
         self._ended: deque[float] = deque(maxlen=MOMENTS_KEPT)
 
@@ -53,6 +60,9 @@ class Tally:
         for code, condition in enumerate(conditions):
             positions = rows.loc[rows["condition"] == code, "position"].to_numpy(dtype=int) - 1
             self.early[code] = np.bincount(positions, minlength=condition.positions).tolist()
+            own = rows[(rows["condition"] == code) & rows["score"].notna()]
+            pairs = zip(own["score"].to_list(), own["position"].to_list(), strict=True)
+            self.cells[code] = Counter((float(score), int(place)) for score, place in pairs)
 
     def add(self, settings: JudgeSettings, judgment: Judgment, together: int) -> None:
         """Count a final reply. ``together``: how many calls shared its request, and its price."""
@@ -86,6 +96,13 @@ class Tally:
         for outcome in judgment.outcomes:
             if outcome.status == Status.OK and outcome.position:
                 counts[outcome.position - 1] += by
+                if outcome.score is not None:
+                    cells = self.cells[judgment.call.condition]
+                    cell = (outcome.score, outcome.position)
+                    self.cells[judgment.call.condition] = {
+                        **cells,
+                        cell: cells.get(cell, 0) + by,
+                    }
 
     def spent(self) -> float:
         """Return the money that this session's replies have cost."""

@@ -26,9 +26,7 @@ def test_the_answer_comes_first_and_folds_are_computed_when_they_open(lab: Lab) 
     assert "What to do. Average several orders, or" in texts(app)
     # One figure above the fold; the others are drawn when their fold opens.
     assert len(app.get("plotly_chart")) == 1
-    app.session_state["orders"] = True
-    assert len(healthy(app.run()).get("plotly_chart")) == 3
-    app.session_state["orders"] = False
+    assert len(healthy(lab("results", run=run, tab="Orders")).get("plotly_chart")) == 3
     assert len(app.dataframe) == 1  # the Bias Cost of each order
     app.session_state["more"] = app.session_state["how"] = True
     assert len(healthy(app.run()).dataframe) >= 4
@@ -135,8 +133,8 @@ def test_criteria_have_their_own_words_and_pictures(lab: Lab) -> None:
     app = healthy(lab("results", run=run))
     assert "scores a criterion higher when it is listed first" in app.title[0].value
     assert len(app.get("plotly_chart")) == 1
-    app.session_state["pictures"] = True
-    assert "First minus last, by criterion" in texts(healthy(app.run()))
+    orders = healthy(lab("results", run=run, tab="Orders"))
+    assert "First minus last, by criterion" in texts(orders)
     judged = healthy(lab("results", run=run, tab="Judgments", criterion="Tone", position="1"))
     frame = judged.dataframe[0].value
     assert set(frame["Criterion"]) == {"Tone"}
