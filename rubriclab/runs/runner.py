@@ -51,7 +51,7 @@ from rubriclab.runs.reading_check import (
     waiting_words,
 )
 from rubriclab.runs.session import Session, Snapshot
-from rubriclab.runs.tally import Tally
+from rubriclab.runs.tally import Tally, Unread
 from rubriclab.store.read import Reader
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
@@ -81,6 +81,7 @@ class RunSnapshot(Snapshot):
         results: nothing here has an interval or a verdict.
     checks: the reading checks of this session, one a judge.
     looks: of a run that may stop early, where each judge is in each data set and axis.
+    unread: replies of this session without a score, one record a judge.
     """
 
     run: str
@@ -91,6 +92,7 @@ class RunSnapshot(Snapshot):
     early: tuple[tuple[int, ...], ...]
     checks: tuple[ReadingCheck, ...] = ()
     looks: tuple[LookProgress, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
 
 class Run(Session[RunSnapshot]):
@@ -240,6 +242,7 @@ class Run(Session[RunSnapshot]):
             early=tuple(tuple(counts) for counts in tally.early),
             checks=tuple(self._checks.values()),
             looks=tuple(self._looking.progress.values()),
+            unread=tuple(tally.unread.values()),
         )
 
     def _needless(self) -> int:

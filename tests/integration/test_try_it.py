@@ -1,7 +1,6 @@
 """Check Try it in a browser: what it opens with, how the list is moved, and what is asked live."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
