@@ -134,6 +134,7 @@ class Draft:
     judgments, before it becomes a run. problems: by step, why the study cannot be launched.
     suggested: the name that the page suggested last. before: the run that is repeated with changes.
     keep_wording: whether changed words of the rubric are compared with that run's own words.
+    run: the id of the run that brought the data along, whether repeated or imported; else empty.
     """
 
     study: Study = field(
@@ -151,6 +152,7 @@ class Draft:
     suggested: str = ""
     before: Before | None = None
     keep_wording: bool = True
+    run: str = ""
     _known: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     def change(self, **parts: Any) -> None:

@@ -46,7 +46,8 @@ WATCH_SECONDS = 2.0
 
 def run() -> None:
     """Draw the bar and the page that the address names. ``app.py`` calls this on every rerun."""
-    # This comes first: otherwise the browser would fetch the page's icon from a font server.
+    frame.enter_page()
+    # Before all that is drawn: else the browser would fetch the page's icon from a font server.
     st.set_page_config(page_icon=str(frame.HERE / "mark.svg"), layout="wide")
     st.logo(str(frame.HERE / "logo.svg"), size="medium")
     st.html(frame.HERE / "style.css")
@@ -55,7 +56,7 @@ def run() -> None:
     page = _bar()
     with suppress(LabError):  # the page itself reports a store that cannot be opened
         if _any_running(page.title):
-            _watch(page.title)
+            frame.refreshed(_watch, every=WATCH_SECONDS)(page.title)
     if reason := guard.open_to_others():
         st.warning(reason, icon=":material/lock_open:")
     st.session_state["frame entered"] = True
@@ -130,7 +131,6 @@ def _any_running(title: str) -> bool:
     return bool(running)
 
 
-@st.fragment(run_every=WATCH_SECONDS)
 def _watch(title: str) -> None:
     """Show the progress of running runs in the tab's title; redraw the page when one ends."""
     active = state.active()

@@ -23,6 +23,7 @@ from rubriclab.app import (
     first_screen,
     judges_paper_table,
     judges_tab,
+    present,
     rate,
     state,
 )
@@ -33,7 +34,7 @@ from rubriclab.app.judges_view import Several
 from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.exports.paper_table import PaperTable, paper_table
-from rubriclab.exports.report import method_lines
+from rubriclab.exports.report import method_brief, method_lines
 from rubriclab.figures import pictures
 from rubriclab.figures.first_pictures import (
     OrderMeans,
@@ -114,10 +115,14 @@ def page() -> None:
     if "rate" in st.query_params:
         rate.page(info)
         return
+    if present.wanted():
+        present.page(info)
+        return
     chosen, menu = _header(info)
     findings, subject = chosen.findings, chosen.subject
     answer = judged(findings, subject)
     with menu, st.container(horizontal=True):
+        present.button(subject)
         _menu(info, answer)
         logged_button(info, "results-logged")
     several = several_of(chosen)
@@ -538,10 +543,10 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
         show_table(paper_table(chosen.findings, printed))
     _costs(chosen)
     for factor in pictures.levelled_factors(chosen.findings):
-        label = f"By {readable(factor).lower()}, one line per judge"
-        draw = partial(_by_level, chosen.findings, factor)
-        fold(safe(label), draw, icon="show_chart", key=f"by-level-{factor}")
+        _by_level(chosen.findings, factor)
     fold("More numbers: strength, tests, order by order", lambda: _more(chosen, answer), key="more")
+    if chosen.subject.calls:
+        st.caption(safe(method_brief(chosen.findings, chosen.subject), 400))
     fold("How this was computed, and what it assumes", lambda: _how(chosen), icon="rule", key="how")
 
 

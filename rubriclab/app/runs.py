@@ -14,7 +14,17 @@ import streamlit as st
 from rubriclab.app import state
 from rubriclab.app.chart_view import chart
 from rubriclab.app.forms import download, ways_in
-from rubriclab.app.frame import announce, contained, faults, fold, go, labelled, safe, verbatim
+from rubriclab.app.frame import (
+    announce,
+    contained,
+    faults,
+    fold,
+    go,
+    labelled,
+    refreshed,
+    safe,
+    verbatim,
+)
 from rubriclab.figures.live_cells import cells_so_far
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.model.consent import judges_of, where_asked
@@ -69,12 +79,15 @@ def page() -> None:
 # ---------------------------------------------------------------- running
 
 
-@st.fragment(run_every=REFRESH_SECONDS)
 def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
     """Draw the progress of a run. The card refreshes itself, and ends with the run.
 
     Without ``buttons`` the card is narrow and shows only how far the run is.
     """
+    refreshed(_progress, every=REFRESH_SECONDS)(run_id, key=key, buttons=buttons)
+
+
+def _progress(run_id: str, *, key: str, buttons: bool) -> None:
     running = [run for run in state.active() if run.id == run_id]
     if not running:
         st.rerun()  # the run has ended, and the whole page says how

@@ -25,16 +25,17 @@ from rubriclab.core.swings import (
     ranked,
 )
 from rubriclab.core.topic import Findings
+from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
 from rubriclab.stats.resample import Ints
-from rubriclab.words.phrases import number, say, unit_noun
+from rubriclab.words.phrases import number, say
 from rubriclab.words.subject import CHOICES, Subject
 
 WORDS = ("evidence",)
 MOST_CALLS = 50_000
 """Calls among which the widest answer is looked for: more take seconds."""
 MOST_TEXT = 90
-"""Characters of the answer that an example quotes."""
+"""Characters of the answer that an example quotes next to the verdict."""
 TEXT_BETWEEN_ORDERS = ("options", "criteria", "pairs", "lists")
 """Kinds of lists of which one answer (or comparison) is asked about in several orders."""
 LineKind = Literal["", "first", "chosen"]
@@ -122,12 +123,17 @@ _EXAMPLES: WeakKeyDictionary[Findings, dict[int, tuple[list[Swing], dict[str, Tr
 
 
 def swing_example(
-    findings: Findings, subject: Subject, text_of: Callable[[int], str]
+    findings: Findings,
+    subject: Subject,
+    text_of: Callable[[int], str],
+    *,
+    most: int = MOST_TEXT,
 ) -> SwingExample | None:
     """Return the answer that the order moves most; None unless the judge is biased.
 
-    ``text_of``: the text that a call judged, empty where it is not known. None too where no answer
-    has two orders that repeats confirm and that differ.
+    ``text_of``: the text that a call judged, empty where it is not known; ``most`` of its
+    characters are shown. None too where no answer has two orders that repeats confirm and that
+    differ.
     """
     if subject.word != "Biased" or subject.reorder not in TEXT_BETWEEN_ORDERS:
         return None
@@ -154,7 +160,7 @@ def swing_example(
         title=say(f"title_{subject.reorder}", WORDS, points=points, **fields),
         sentence=_sentence(subject, swings),
         item=str(ids.iloc[arm.item[row]]),
-        text=shorten(" ".join(text.split()), MOST_TEXT),
+        text=shorten(" ".join(text.split()), most),
         low=_stack(subject, answers[name], widest.low),
         high=_stack(subject, answers[name], widest.high),
         apart=widest.apart,

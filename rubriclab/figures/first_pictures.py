@@ -24,9 +24,10 @@ from rubriclab.figures.pictures import (
     target_cells,
     winner_classes,
 )
+from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count
 from rubriclab.stats.resample import Floats
-from rubriclab.words.phrases import ci, ends, number, say, unit_noun
+from rubriclab.words.phrases import ci, ends, number, say
 from rubriclab.words.subject import Subject, sentence_tables
 
 WORDS = ("evidence",)

@@ -6,6 +6,7 @@ Nothing here writes; ``store.py`` adds what does. A call that was asked again ha
 
 import difflib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -355,6 +356,23 @@ class Reader:
         more = " AND status = 0" if retry_failed else ""
         sql = f"SELECT key FROM calls WHERE run = ? AND final{more}"
         return {key for (key,) in self._db.rows(sql, [self.run(id).number])}
+
+    def earlier_reading(self, table: JudgmentTable) -> RunInfo | None:
+        """Return the run of a file that was imported before and has grown since.
+
+        It is known by its name.
+        """
+        calls = table.rows["call"].nunique()
+        same_name = re.compile(rf"{re.escape(table.name)}( \d+)?")
+        for info in self.runs():
+            if same_name.fullmatch(info.name) and 0 < info.done < calls:
+                return info
+        return None
+
+    def final_calls(self, id: str) -> dict[int, int]:
+        """Return how many calls of each condition, by its code, are final."""
+        sql = "SELECT condition, count(*) FROM calls WHERE run = ? AND final GROUP BY condition"
+        return dict(self._db.rows(sql, [self.run(id).number]))
 
     def answers(
         self, id: str, keys: Sequence[str], *, errors: bool = False

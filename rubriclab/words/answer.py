@@ -15,6 +15,7 @@ from rubriclab.core.ladder import LadderWord
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.core.verdict import MIN_UNITS, SingleVerdict, Verdict
+from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
 from rubriclab.words.looks import early_words, stop_words
 from rubriclab.words.phrases import (
@@ -27,7 +28,6 @@ from rubriclab.words.phrases import (
     reason,
     say,
     shown_difference,
-    unit_noun,
 )
 from rubriclab.words.subject import (
     AXES,

@@ -40,10 +40,6 @@ PROTOCOLS = {
 """What conditions are called that differ in what their calls list."""
 ONE_ORDER = ("fixed", "descending", "ascending", "min-bias")
 """Ordering strategies that ask every item in one order."""
-UNITS = {"prompt": "prompt", "block": "text", "text": "text"}
-"""What a unit is called; otherwise it is what one call is about."""
-OF_ITEMS = {"pairs": "pair", "lists": "list", "criteria": "text"}
-"""What a call is about, by kind of list; otherwise an answer."""
 READABLE = {
     "dataset": "Data set",
     "strategy": "Ordering strategy",
@@ -164,14 +160,6 @@ def say(key: str, tables: Iterable[str], **fields: Any) -> str:
 def caution_text(caution: Caution) -> str:
     """Return a caution as a sentence, its numbers counted."""
     return counted(caution.sentence)
-
-
-def unit_noun(unit: str, reorder: str) -> str:
-    """Return what an independent unit is called: “prompt”, “text”, “answer”, “pair”.
-
-    ``unit``: its kind. ``reorder``: the kind of list, which says what one call is about.
-    """
-    return UNITS.get(unit) or OF_ITEMS.get(reorder, "answer")
 
 
 def readable(key: str) -> str:
