@@ -97,7 +97,7 @@ def _progress(run_id: str, *, key: str, buttons: bool) -> None:
     sentence, picture = early(
         early_counts(run), verdict="at the next look" if now.looks else "at the end"
     )
-    if buttons and picture is not None:
+    if buttons:
         picture = _live_cells(run) or picture
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(labelled(info.name, info.simulated, 80), anchor=False, width="stretch")
