@@ -163,7 +163,7 @@ def _progress(run_id: str, *, key: str, buttons: bool) -> None:
     sentence, picture = early(
         counts, verdict="at the next look" if now.looks else "at the end", judge=judge
     )
-    if buttons and picture is not None:
+    if buttons:
         picture = _live_cells(run) or picture
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(labelled(info.name, info.simulated, 80), anchor=False, width="content")
