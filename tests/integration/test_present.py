@@ -64,7 +64,8 @@ def test_one_click_four_slides_by_keys_and_back(browser: Browser, address: str) 
 
 def test_a_slide_fits_a_phone(browser: Browser, address: str) -> None:
     with browser(width=390, height=800) as page:
-        visit(page, f"{address}/results?present=1&slide=2")
+        page.goto(f"{address}/results?present=1&slide=2")
         page.locator(".slide h1").wait_for()
         assert sideways(page) == 0
+        assert page.locator(".stage").evaluate("stage => stage.scrollWidth <= stage.clientWidth")
         assert page.get_by_role("button", name="Leave").is_visible()
