@@ -29,7 +29,7 @@ from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
 from rubriclab.stats.resample import Ints
 from rubriclab.words.phrases import number, say
-from rubriclab.words.subject import CHOICES, Subject
+from rubriclab.words.subject import CHOICES, LEAST_DECIMALS, Subject, sentence_tables
 
 WORDS = ("evidence",)
 MOST_CALLS = 50_000
@@ -322,7 +322,7 @@ def ruled_out(subject: Subject) -> RuledOut | None:
         return None
     possible, matters = 100 * positions.high, 100 * positions.smallest
     units = count(subject.units, unit_noun(subject.unit, subject.reorder))
-    size = number(possible, ".0f", (matters,))
+    size = number(possible, f".{LEAST_DECIMALS}f", (matters,))
     return RuledOut(
         title=say("ruled_out", WORDS, units=units),
         possible=possible,
@@ -338,9 +338,7 @@ def order_or_noise(subject: Subject) -> OrderOrNoise | None:
     single = subject.single
     if single is None or not single.repeated or not math.isfinite(single.own_noise):
         return None
-    noun = say("noun", ("every", subject.reorder if subject.reorder in CHOICES else "every"))
-    if subject.reorder in CHOICES:
-        noun = say("noun", ("every", "choices"))
+    noun = say("noun", sentence_tables(subject))
     return OrderOrNoise(
         title=say("order_or_noise", WORDS),
         other=number(100 * single.flips, ".0f"),

@@ -168,7 +168,7 @@ def _winners(subject: Subject, arm: Arm) -> Picture | None:
         names[OTHER] = "Other changes"
     position = {ALWAYS_FIRST: 0, ALWAYS_LAST: len(subject.leans) - 1}
     named = subject.named if subject.word == "Biased" else None
-    points = {}
+    points: dict[tuple[str, str], Point] = {}
     for code, name in names.items():
         number_of = int((kind == code).sum())
         text = f"{number_of:,}"

@@ -218,7 +218,8 @@ def _composed(subject: Subject, cautions: tuple[str, ...]) -> Answer:
             )
         replies = count(subject.asked, "reply", "replies")
         line = _say(subject, "nothing_line", replies=replies)
-        return replace(seen, headline=_say(subject, "nothing"), line=line)
+        headline = _say(subject, "nothing")
+        return replace(seen, headline=headline, line=line, word=subject.word)
     line, strong = _line(subject)
     seen = replace(seen, line=line, strong=strong)
     if not subject.finished:
