@@ -771,3 +771,24 @@ def test_the_card_says_whether_a_strong_bias_would_be_seen(
     rows = [f"Una respuesta bastante larga, la número {k}.;Viaje {k}.;3" for k in range(answers)]
     text = "\n".join(["Lo que escribió;Lo que se pidió;Nota", *rows])
     assert said in texts(healthy(confirmed(lab("setup"), text)))
+
+
+def test_a_pasted_rubric_is_said_before_it_is_used(lab: Lab) -> None:
+    from tests.data.test_understood import YAML
+
+    app = step(lab("setup"), 2).segmented_control(key="rubric-kind").set_value("own").run()
+    before = held(app).study.rubric
+    app = app.text_area(key="rubric-pasted").set_value(YAML).run()
+    said = texts(healthy(app))
+    assert "Read as YAML: three scores, 1, 3 and 5. 2 and 4 are missing." in said
+    assert "We kept “Partly helpful, something is missing” as one text." in said
+    assert held(app).study.rubric == before
+    app = pressed(app, "Add 2 and 4")
+    rubric = held(app).rubric(None)
+    assert (rubric.name, rubric.criteria[0].scores) == ("Helpfulness", (1, 2, 3, 4, 5))
+    assert app.text_area(key="rubric-pasted").value == ""
+    app = app.text_area(key="rubric-pasted").set_value(YAML).run()
+    app = pressed(app, "Keep three scores")
+    assert held(app).rubric(None).criteria[0].scores == (1, 3, 5)
+    app = app.text_area(key="rubric-pasted").set_value("Give 5 points").run()
+    assert "came nearest" in app.error[0].value
