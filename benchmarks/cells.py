@@ -581,6 +581,9 @@ def looked(about: About) -> Cell:
         planted = "" if about.kind == "nothing" else about.kind
         how: dict[str, Any] = {"units": about.units, "kind": planted, "size": about.size}
         return Cell(partial(stopping.two_settings, how=about.how.split(", ")[0], **how))
+    if kind == "drift between runs":
+        runs = partial(stopping.two_stopped_runs, how=about.how.split(", ")[0])
+        return Cell(partial(runs, units=about.units, first=about.size))
     own = about._replace(part=kind)
     maker = MAKERS[kind](own)
     study = partial(stopping.stopped_study, maker=maker, units=about.units, false=about.false)
@@ -617,9 +620,11 @@ def word_study(
     return made
 
 
+OF_SEVERAL = ("two settings", "drift between runs")
+"""Parts about several runs or settings that may stop early."""
 PARTS: dict[str, Callable[[About], Cell]] = {
     **dict.fromkeys([f"ladder: {part}" for part in MAKERS], laddered),
-    **dict.fromkeys([f"looks: {part}" for part in (*MAKERS, "two settings")], looked),
+    **dict.fromkeys([f"looks: {part}" for part in (*MAKERS, *OF_SEVERAL)], looked),
     **dict.fromkeys(MAKERS, asked),
     "forms of a prompt": forms_cell,
     "mixed arms": mixed_cell,

@@ -18,6 +18,7 @@ from benchmarks import foreign
 from rubriclab.core.batches import planned_looks
 from rubriclab.core.cells import Answers, of_items
 from rubriclab.core.differences import differences, paired
+from rubriclab.core.drift import drift
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.looks import Look, is_told, look_by_look, looks_at
 from rubriclab.core.topic import Findings
@@ -223,6 +224,11 @@ def together(tables: Sequence[JudgmentTable], *, judges: bool) -> JudgmentTable:
         items=items,
         rows=pd.concat([first.rows, rows], ignore_index=True),
     )
+    return asked_in_batches(table)
+
+
+def asked_in_batches(table: JudgmentTable) -> JudgmentTable:
+    """A table as a run that may stop early: its calls are the plan, in an order drawn at random."""
     scopes: dict[Scope, ScopeLooks] = {}
     planned = []
     for code, about in enumerate(table.conditions):
@@ -235,3 +241,38 @@ def together(tables: Sequence[JudgmentTable], *, judges: bool) -> JudgmentTable:
         made = np.bincount([batch[item] for item in calls], minlength=len(units))
         planned.append(tuple(made.tolist()))
     return replace(table, looks=RunLooks("known", scopes, tuple(planned)))
+
+
+# --------------------------------------------------------------------------- drift between two runs
+def two_stopped_runs(
+    rng: np.random.Generator, _: Any, *, units: int, first: float, how: str
+) -> dict[str, float]:
+    """The same judge asked twice about the same texts. One run stops early, or both do.
+
+    Nothing changes between the runs. first: log-odds of the option listed first. The first run has
+    stopped because of its own answers, so these are no fair sample of what the judge does.
+    """
+    quality = 3 + rng.normal(0, 1, units)
+    runs = [foreign.run_of(rng, quality, first=first) for _ in range(2)]
+    before = stopped(runs[0])
+    after = stopped(runs[1]) if how == "both runs stop early" else Judgments(runs[1])
+    made = drift(before.arms, after.arms, SMALLEST)
+    events: dict[str, float] = {"false anything changed": made.word == "effect"}
+    for name, change in made.questions.items():
+        events[f"false {name} changed"] = change.word == "effect"
+    asked = before.arms[0].answers / units
+    if asked < 1:
+        events["false anything changed, after an early stop"] = made.word == "effect"
+    return events | {"asked until known": asked}
+
+
+def stopped(table: JudgmentTable) -> Judgments:
+    """A run with the answers up to the look at which it stops."""
+    whole = asked_in_batches(table)
+    run = Judgments(whole)
+    (looked,) = run.looked
+    looks = looks_at(run, looked, SMALLEST)
+    batches = stops(looks)[0] + 1
+    early = looked.looks.batch[whole.rows["item"].to_numpy()] < batches
+    rows = whole.rows[early].reset_index(drop=True)
+    return Judgments(replace(whole, rows=rows, state="interrupted"))

@@ -17,6 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rubriclab.app import state
 from rubriclab.app.session_keys import session_keys
+from rubriclab.data.lab_folder import lab_folder
 from rubriclab.judges.served import served
 from rubriclab.model.consent import Consent, NoConsent, is_pasted
 from rubriclab.model.text import LabError, digest, shorten, without_invisible
@@ -25,7 +26,7 @@ log = logging.getLogger("rubriclab")
 
 P = ParamSpec("P")
 HERE = Path(__file__).parent
-PAGES = HERE.parents[1] / "pages"
+PAGES = lab_folder() / "pages"
 LONG_MESSAGE = 320
 """Height in pixels of the box around a long message: enough for some fifteen lines."""
 

@@ -40,6 +40,7 @@ from rubriclab.app.run_rows import (
 )
 from rubriclab.app.session_keys import keys_to_go_on, missing_keys, session_keys
 from rubriclab.app.state import Lost
+from rubriclab.figures.live_cells import cells_so_far
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.model.consent import NO_CONSENTS, Consents, judges_of, where_asked
 from rubriclab.model.orders import STRATEGIES
@@ -52,6 +53,7 @@ from rubriclab.words.subject import AXES
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
+    from rubriclab.model.judgment import Condition
     from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.runner import Run, RunSnapshot
     from rubriclab.runs.tally import Unread
@@ -161,6 +163,8 @@ def _progress(run_id: str, *, key: str, buttons: bool) -> None:
     sentence, picture = early(
         counts, verdict="at the next look" if now.looks else "at the end", judge=judge
     )
+    if buttons:
+        picture = _live_cells(run) or picture
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(labelled(info.name, info.simulated, 80), anchor=False, width="content")
         st.markdown(":blue-badge[Running]", width="stretch")
@@ -269,11 +273,25 @@ def early_counts(run: Run) -> tuple[str, tuple[int, ...]]:
     The counts are those of the first condition that shows all orders equally often. Under one order
     alone, the share of a position is the share of the score that it shows.
     """
-    kinds = {strategy.name: strategy.kind for strategy in run.plan.study.design.plans()}
     for condition, counts in zip(run.plan.conditions, run.snapshot().early, strict=True):
-        if condition.reorder == "options" and STRATEGIES[kinds[condition.strategy]].even:
+        if _evenly_listed(run, condition):
             return condition.judge, counts
     return "", ()
+
+
+def _live_cells(run: Run) -> Picture | None:
+    """Return the heatmap so far, of the condition that ``early_counts`` is about."""
+    cells = run.snapshot().cells
+    for number_of, condition in enumerate(run.plan.conditions):
+        if _evenly_listed(run, condition):
+            return cells_so_far(cells[number_of], condition.scores, condition.positions)
+    return None
+
+
+def _evenly_listed(run: Run, condition: Condition) -> bool:
+    """Return whether a condition reorders scores, and shows each position equally often."""
+    kinds = {strategy.name: strategy.kind for strategy in run.plan.study.design.plans()}
+    return condition.reorder == "options" and STRATEGIES[kinds[condition.strategy]].even
 
 
 def early(

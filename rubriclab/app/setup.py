@@ -475,15 +475,18 @@ def _study_file(held: Draft) -> None:
                 items = held.uploads.kept(part)
                 if items is not None:  # from an imported log, so no file of the user's has them
                     download(f"Download {part.file}", partial(items_csv, items), part.file)
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
     known = presets()
-    name = left.selectbox(
+    # The list is narrow and cuts its lines, so the chosen line is repeated in full.
+    name = st.selectbox(
         "Load a preset",
         list(known),
         key="toml-preset",
         format_func=lambda stem: shorten(preset_title(known[stem]), 120),
     )
-    if right.button("Load", key="toml-load"):
+    tables = preset_title(known[name]).partition(" · ")[2]
+    if tables:
+        st.caption(safe(f"Repeats {tables}.", 600))
+    if st.button("Load preset", key="toml-load"):
         load(read_study(known[name]))
     file = upload("Load a study.toml", ["toml"], held, "toml", max_upload_size=1)
     if file is not None:

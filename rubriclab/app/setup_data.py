@@ -29,6 +29,7 @@ from rubriclab.app.forms import (
 )
 from rubriclab.app.frame import announce, faults, go, off_scale, safe
 from rubriclab.app.setup_rubric import rubric_file
+from rubriclab.core.looks import with_planned_looks
 from rubriclab.data.answers_per_row import one_answer_a_row
 from rubriclab.data.items import guess_columns
 from rubriclab.data.limits import MB
@@ -43,8 +44,9 @@ from rubriclab.model.data import DataSet
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import DataPart, validated
 from rubriclab.model.text import count, shorten
-from rubriclab.store.bundle import read_parts
+from rubriclab.runs.imported import read_run
 from rubriclab.words.answerable import answerable
+from rubriclab.words.looks import grown_words
 
 WORDS, JUDGED = SETUP["data"], SETUP["judgments"]
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "json", "jsonl", "parquet")
@@ -250,7 +252,7 @@ def _open_run(content: bytes, name: str) -> NoReturn:
     with tempfile.TemporaryDirectory(prefix="rubriclab-") as folder:
         path = Path(folder, PurePath(name).name[-100:])
         path.write_bytes(content)
-        judged, calls, study = read_parts(path)
+        judged, calls, study = read_run(path)
         run_id = state.store().add_table(judged, calls, study)
     announce("Imported as a new run.")
     for sentence in where_asked(judges_of(study)):
@@ -575,6 +577,8 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
             for asked in questions
         ]
         below.markdown("  \n".join([f"**{head}**", *lines]))
+        with below:
+            judged = _with_looks(judged)
     pressed = button.button(
         "Open results",
         icon=":material/grid_on:",
@@ -586,6 +590,38 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
         run_id = state.store().add_table(judged)
         announce("Imported as a new run.")
         go("results", run=run_id)
+
+
+def _with_looks(judged: JudgmentTable) -> JudgmentTable | None:
+    """Draw the plan of a file that grows, and return its judgments with the looks.
+
+    None as long as the plan is missing or does not fit the file; the fault is then shown.
+    """
+    grows = ask(
+        st.toggle, JUDGED["grows"], key="judged-grows", start=False, help=JUDGED["grows_help"]
+    )
+    if not grows:
+        earlier = state.store().earlier_reading(judged)
+        if earlier is not None:
+            warning = grown_words(earlier.name, earlier.done)
+            st.caption(safe(f"{warning}: turn on “{JUDGED['grows']}”.", 400))
+        return judged
+    planned = ask(
+        st.number_input,
+        JUDGED["planned"],
+        2,
+        key="judged-planned",
+        start=None,
+        value=None,
+        width=260,
+        help=JUDGED["planned_help"],
+    )
+    if planned is None:
+        st.caption("Say how many answers the file will hold in the end.")
+        return None
+    with faults():
+        return with_planned_looks(judged, planned)
+    return None
 
 
 def _order_columns(table: Table) -> list[str]:

@@ -63,7 +63,10 @@ def store_path() -> Path:
 def _store(path: str) -> Store:
     from rubriclab.store.store import Store
 
-    return Store.open(path)
+    opened = Store.open(path)
+    opened.share()
+    opened.rest_when_idle()
+    return opened
 
 
 def store() -> Store:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,13 +21,14 @@ from rubriclab.cli.common import (
     run_of,
 )
 from rubriclab.model.consent import judges_of, where_asked
-from rubriclab.model.text import LabError, count, shorten
+from rubriclab.model.text import LabError, count
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from rubriclab.model.judgment import JudgmentTable
     from rubriclab.store.read import RunInfo
+    from rubriclab.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -87,10 +86,10 @@ def import_file(
     mapping = _mapping(columns or [])
     # Read every file before keeping one. A refused file then leaves no run and no store behind.
     imported = [_read(path, kind, mapping, name, looks) for path in files]
-    with opened(store, must_exist=False) as lab:
+    with opened(store, must_exist=False, write=True) as lab:
         infos, grown = [], []
         for part in imported:
-            grown.append(_grown(lab.store.runs(), part.table))
+            grown.append(_grown(lab.store, part.table))
             id = lab.store.add_table(part.table, part.calls, part.study)
             infos.append(lab.store.run(id))
     if json:
@@ -107,22 +106,15 @@ def import_file(
     return Outcome("\n".join(lines))
 
 
-def _grown(runs: Sequence[RunInfo], table: JudgmentTable) -> str:
-    """Say that a file was imported before and has grown since; empty if it has not.
+def _grown(store: Store, table: JudgmentTable) -> str:
+    """Warn of a file that was imported before and has grown since; empty if it has not.
 
-    It is known by its name. With planned looks the readings share their 5%.
+    With planned looks the readings share their 5%.
     """
-    if table.looks is not None:
-        return ""
-    calls = table.rows["call"].nunique()
-    for info in runs:
-        if re.fullmatch(rf"{re.escape(table.name)}( \d+)?", info.name) and 0 < info.done < calls:
-            return (
-                f"“{shorten(info.name)}” was imported before, with {count(info.done, 'call')}. "
-                "Each reading of a file that grows has its own 5%, so looking again and again is "
-                "not guarded. Plan how many answers it will hold: --looks N."
-            )
-    return ""
+    from rubriclab.words.looks import grown_words
+
+    earlier = None if table.looks is not None else store.earlier_reading(table)
+    return "" if earlier is None else f"{grown_words(earlier.name, earlier.done)}: --looks N."
 
 
 def _mapping(columns: list[str]) -> dict[str, str]:
@@ -149,10 +141,10 @@ def _read(
 ) -> Imported:
     """Return what a file holds. Raises LabError for a file that cannot be read."""
     from rubriclab.api import read
-    from rubriclab.store.bundle import read_parts
+    from rubriclab.runs.imported import read_run
 
     if path.suffix == ".zip" and looks is None:
-        table, calls, study = read_parts(path)
+        table, calls, study = read_run(path)
         return Imported(table, calls, study)
     made = read(path, kind, columns=mapping, name=name or path.stem, looks=looks)
     return Imported(made.table)
@@ -196,8 +188,9 @@ def export(
     out: Annotated[
         Path,
         Parameter(
-            help="File to write. Its ending decides: .html report, .zip run, .csv or .parquet "
-            "judgments, .tex table of numbers, .card.json judge card."
+            help="File to write. Its ending decides: .html report, .page.html report on one A4 "
+            "sheet, .zip run, .csv or .parquet judgments, .tex table of numbers, .card.json judge "
+            "card."
         ),
     ],
     texts: Annotated[bool, Parameter(help="Show one answer word for word in the report.")] = False,

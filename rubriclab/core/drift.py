@@ -6,6 +6,11 @@ Sharp null: nothing changed, so what a unit was answered in the two runs can be 
 Exchanging it for units at random gives a gate that is exact at any number of units (sign flips;
 Fisher 1935, The Design of Experiments, section 21); behind it each question has its own test, by
 Holm's rule, and the words of ``core/verdict.py``.
+
+A run that stopped early did so because of its answers, so the units that both runs share are no
+fixed number. All tests and intervals are then at the level of its last look, and where both sides
+have looks, at the stricter level of the two (``core/batches.py``): the levels of all looks together
+spend the 5%.
 """
 
 from collections.abc import Sequence
@@ -45,12 +50,14 @@ class Drift:
     """What changed between two runs.
 
     ``units``: that both runs know. ``identical``: every answer is the same in both, order by order.
+    ``alpha``: what p values are compared with; intervals are drawn at 1 - alpha.
     """
 
     gate: Gate
     questions: dict[str, Change]
     units: int
     identical: bool
+    alpha: float = ALPHA
 
     @property
     def word(self) -> Word:
@@ -66,6 +73,7 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
 
     ``before``, ``after``: the arms of each run. Orders that only one run asked are left out.
     """
+    alpha = min(arm.alpha for arm in (*before, *after))
     sides = [from_arms(before), from_arms(after)]
     orders = _orders(sides[0]) & _orders(sides[1])
     tables = [cells(_asked_in(side, orders)) for side in sides]
@@ -73,7 +81,7 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
     shared, *where = np.intersect1d(names[0], names[1], assume_unique=True, return_indices=True)
     if not len(shared) or not all(table.items for table in tables):
         nothing = Change(why="nothing_shared")
-        return Drift(Gate(), dict.fromkeys(QUESTIONS, nothing), 0, identical=False)
+        return Drift(Gate(), dict.fromkeys(QUESTIONS, nothing), 0, identical=False, alpha=alpha)
 
     contrasts = [name for name in tables[0].contrasts if name in tables[1].contrasts]
     earlier, later = (
@@ -81,23 +89,24 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
         for table, own, rows in zip(tables, names, where, strict=True)
     )
     moved = {name: later[name] - earlier[name] for name in earlier}
-    passed = _gate(moved)
-    changes = _changes(moved, shared, sides[0], smallest)
+    passed = replace(_gate(moved), spent=alpha)
+    changes = _changes(moved, shared, sides[0], smallest, alpha)
     lacks = {
         "level": "" if tables[0].weights.any() else "no_scores",
         "order": "" if len(orders) > 1 else "no_two_orders",
         "noise": "" if np.isfinite(moved["noise"]).any() else "no_repeats",
     }
     rejected: set[str] = set()
-    if passed.p <= ALPHA:
-        rejected = _rejected({name: e.p for name, e in changes.items() if not lacks[name]})
+    if passed.open:
+        rejected = _rejected({name: e.p for name, e in changes.items() if not lacks[name]}, alpha)
+    few_deals = alpha < ALPHA and passed.least > passed.spent
     questions = {
-        name: _decided(change, lacks[name], rejected=name in rejected)
+        name: _decided(change, lacks[name], rejected=name in rejected, few_deals=few_deals)
         for name, change in changes.items()
         if lacks[name] != "no_scores"
     }
     identical = len(shared) == max(map(len, names)) and _same_cells(*tables)
-    return Drift(passed, questions, len(shared), identical)
+    return Drift(passed, questions, len(shared), identical, alpha)
 
 
 def _orders(answers: Answers) -> set[tuple[int, ...]]:
@@ -156,12 +165,16 @@ def _estimate(moved: Floats, reach: float, names: np.ndarray) -> Estimate:
 
 
 def _changes(
-    moved: dict[str, Floats], names: np.ndarray, answers: Answers, smallest: Smallest
+    moved: dict[str, Floats],
+    names: np.ndarray,
+    answers: Answers,
+    smallest: Smallest,
+    alpha: float,
 ) -> dict[str, Change]:
     """Return each question's change. Its word is only "equivalent" or "undecided" so far.
 
     The tests, which can make it an effect, come later (``_decided``). ``moved``: after - before of
-    each unit, (units, k) each. ``names``: (units,).
+    each unit, (units, k) each. ``names``: (units,). ``alpha``: 1 less the level of the intervals.
     """
     estimate = partial(_estimate, names=names)
     span = float(np.ptp(answers.points))
@@ -179,11 +192,12 @@ def _changes(
     order = _change(
         [leans[largest], *others, *contrasts],
         [limits["positions"]] * len(leans) + [limits["mean"]] * len(contrasts),
+        alpha,
     )
     return {
-        "level": _change([estimate(moved["level"][:, 0], span)], [limits["mean"]]),
+        "level": _change([estimate(moved["level"][:, 0], span)], [limits["mean"]], alpha),
         "order": replace(order, p=_order_p(moved["lean"], contrasts), position=largest + 1),
-        "noise": _change([estimate(moved["noise"][:, 0], 1.0)], [limits["single"]]),
+        "noise": _change([estimate(moved["noise"][:, 0], 1.0)], [limits["single"]], alpha),
     }
 
 
@@ -199,11 +213,11 @@ def _order_p(leans: Floats, contrasts: list[Estimate]) -> float:
     return float(1 - (1 - np.nanmin(tests)) ** len(tests))
 
 
-def _change(estimates: list[Estimate], limits: list[float]) -> Change:
+def _change(estimates: list[Estimate], limits: list[float], alpha: float) -> Change:
     """Return the change of the first; equivalent where every one lies within its limit."""
-    low, high = estimates[0].interval()
+    low, high = estimates[0].interval(1 - alpha)
     inside = all(
-        word_of(*e.interval(), limit, shown=False) == "equivalent"
+        word_of(*e.interval(1 - alpha), limit, shown=False) == "equivalent"
         for e, limit in zip(estimates, limits, strict=True)
     )
     return Change(
@@ -216,22 +230,25 @@ def _change(estimates: list[Estimate], limits: list[float]) -> Change:
     )
 
 
-def _rejected(p_values: dict[str, float]) -> set[str]:
+def _rejected(p_values: dict[str, float], alpha: float) -> set[str]:
     """Return the questions whose tests reject, by Holm's rule over those that have a test."""
     known = {name: p for name, p in p_values.items() if np.isfinite(p)}
     adjusted = holm(np.array([*known.values()]))
-    return {name for name, p in zip(known, adjusted, strict=True) if p <= ALPHA}
+    return {name for name, p in zip(known, adjusted, strict=True) if p <= alpha}
 
 
-def _decided(change: Change, lack: str, *, rejected: bool) -> Change:
+def _decided(change: Change, lack: str, *, rejected: bool, few_deals: bool) -> Change:
     """Return the change with its word, and with the reason where something cannot be said.
 
-    ``lack``: why the question cannot be answered at all, or empty.
+    ``lack``: why the question cannot be answered at all, or empty. ``few_deals``: no data of this
+    size could open the gate at the level of an early look.
     """
-    few = "" if np.isfinite(change.low) else "too_few_units"
-    change = replace(change, why=lack or few)
+    few = "few_swaps" if few_deals else ""
+    if not np.isfinite(change.low):
+        few = "too_few_units"
     if change.word == "equivalent" and not lack:
         return change
+    change = replace(change, why=lack or few)
     if rejected:
         return _on_one_side(replace(change, word="effect"))
     return replace(change, word="undecided")

@@ -33,6 +33,7 @@ from rubriclab.core.permutation import (
     weighted_p,
 )
 from rubriclab.core.verdict import Terms, Verdict, Verdicts, decide
+from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.looks import (
     RunLooks,
     Scope,
@@ -145,6 +146,17 @@ def growing(judgments: Judgments, planned_units: int, stop: Stop = "known") -> R
         place_of = {unit: place for place, unit in enumerate(closed)}
         scopes[scope] = _scope_looks(judgments, items, place_of, planned_units)
     return _with_calls_made(judgments, scopes, stop)
+
+
+def with_planned_looks(table: JudgmentTable, units: int) -> JudgmentTable:
+    """Return judgments that come in over time, with the looks at ``units`` of them in the end.
+
+    Raises LabError for fewer than two units, and as ``growing`` does.
+    """
+    if units < 2:
+        raise LabError(f"looks is {units}. Give the number of answers that you plan, 2 or more.")
+    looks = growing(Judgments(table), units)
+    return replace(table, looks=looks, planned=tuple(sum(calls) for calls in looks.planned))
 
 
 def _items_asked(judgments: Judgments) -> dict[Scope, list[int]]:

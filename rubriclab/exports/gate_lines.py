@@ -90,26 +90,28 @@ def drift_lines(condition: Condition, drift: Drift) -> list[str]:
     if drift.identical:
         return [head, f"  {say('identical', WORDS)}"]
     changes = [
-        f"  {_change_line(condition, question, change)}"
+        f"  {_change_line(condition, question, change, 1 - drift.alpha)}"
         for question, change in drift.questions.items()
     ]
     return [head, *changes]
 
 
-def _change_line(condition: Condition, question: str, change: Change) -> str:
-    """Say how one question changed, or why that is not known."""
+def _change_line(condition: Condition, question: str, change: Change, level: float) -> str:
+    """Say how one question changed, or why that is not known. ``level``: of the interval."""
     said = REASONS.get(change.why, "")
     if math.isfinite(change.value):
-        said = _change(condition, question, change)
+        said = _change(condition, question, change, level)
+        if change.why == "few_swaps":
+            said = f"{said} {REASONS[change.why]}"
     return f"{say(change.word, WORDS)}: {say(question, WORDS)}: {said}"
 
 
-def _change(condition: Condition, question: str, change: Change) -> str:
+def _change(condition: Condition, question: str, change: Change, level: float) -> str:
     """Say how much a question changed, which way, with its interval."""
     points = question == "level" or (question == "order" and condition.joint)
     form, unit, scale = (".2f", " points", 1.0) if points else (".0f", " percentage points", 100.0)
     key = "order_points_said" if question == "order" and points else f"{question}_said"
-    known = interval_text(scale * change.low, scale * change.high, "+" + form)
+    known = interval_text(scale * change.low, scale * change.high, "+" + form, level)
     return say(
         key,
         WORDS,
@@ -131,6 +133,7 @@ def drift_document(condition: Condition, drift: Drift) -> dict[str, Any]:
         "identical": drift.identical,
         "units": drift.units,
         "p": drift.gate.p,
+        "level": 1 - drift.alpha,
         "questions": {
             question: _change_document(change) for question, change in drift.questions.items()
         },

@@ -158,8 +158,10 @@ def share_bars(
     and lists a tie counts as a share of a win. Shares that no order changed are even by design, and
     have no interval. ``condition``: another strategy of the same judge than the one that the
     verdicts are about: the shares of its calls, without interval or decision. ``called``: the same
-    for the condition of the verdicts.
+    for the condition of the verdicts. None where positions have points instead of shares.
     """
+    if subject.in_points:
+        return None
     own = condition in (None, subject.condition) and not called
     if own or subject.reorder in CHOICES:
         points = []

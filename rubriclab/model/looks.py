@@ -35,6 +35,11 @@ FIRST_LOOK = 10
 MOST_LOOKS = 5
 """Five looks save 94% of the calls at best, and the first may still use one of 2,000 deals."""
 
+NOUNS = {"prompt": "prompt", "block": "text", "text": "text"}
+"""What a unit is called by its kind; otherwise by what one call is about."""
+OF_ITEMS = {"pairs": "pair", "lists": "list", "criteria": "text"}
+"""What one call is about, by what is reordered; otherwise an answer."""
+
 Scope = tuple[str, str]
 """A data set (by name) and what is reordered."""
 
@@ -257,6 +262,15 @@ def looks_at(units: int) -> tuple[int, ...]:
             break
         counts.insert(0, part)
     return tuple(counts)
+
+
+def unit_noun(kind: str, reorder: str) -> str:
+    """Return what an independent unit is called: “prompt”, “text”, “answer”, “pair”.
+
+    ``kind``: ``prompt``, ``block``, ``text`` or ``item``. ``reorder``: the kind of list, which says
+    what one call is about.
+    """
+    return NOUNS.get(kind) or OF_ITEMS.get(reorder, "answer")
 
 
 def asking_rank(units: Sequence[str], seed: int) -> list[int]:

@@ -18,11 +18,13 @@ import pandas as pd
 from scipy.stats import t as student
 
 from rubriclab.core.batches import planned_looks
+from rubriclab.core.judgments import ItemUnits, units_of
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import MIN_UNITS, units_needed
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply, step_of, variant_text
+from rubriclab.model.looks import unit_noun
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import between, count, duration, shorten
 from rubriclab.study.decisions import packs
@@ -583,17 +585,31 @@ def _answer_tokens(part: PlanPart) -> float:
 
 
 def units_of_part(plan: Plan, part: PlanPart) -> PartUnits:
-    """Return the independent units as results take them.
+    """Return the independent units of a part, as the results of the run will count them."""
+    units = planned_units(plan)
+    number = len(np.unique(units.code[list(part.of_item)]))
+    # A prompt or text that no two items of this part share is called by what it holds.
+    kind = "item" if number == len(part.of_item) else units.kind
+    return PartUnits(number, unit_noun(kind, part.axis))
 
-    These are prompts if every item has one and some share one, else texts (blocks) in the same way,
-    else items.
+
+def planned_units(plan: Plan) -> ItemUnits:
+    """Return the units of a plan's items, by the rule and the choice that its results are read by.
+
+    What one call scores together is known from the plan here, and from the calls in a run.
     """
-    items = [plan.items[code] for code in part.of_item]
-    for name, noun in (("prompt", "prompt"), ("block", "text")):
-        values = [getattr(item, name) for item in items]
-        if all(values) and len(set(values)) < len(values):
-            return PartUnits(len(set(values)), noun)
-    return PartUnits(len(items), "comparison" if part.axis in CHOICES else "answer")
+    text_of_item = np.arange(len(plan.items), dtype=np.int64)
+    for part in plan.parts:
+        for subject in part.subjects:
+            items = list(subject.items)
+            text_of_item[items] = text_of_item[items].min()
+    columns = {
+        "item_id": [item.item_id for item in plan.items],
+        "dataset": [plan.sources[number][0].name for number, _ in plan.origins],
+        "prompt": [item.prompt for item in plan.items],
+        "block": [item.block for item in plan.items],
+    }
+    return units_of(pd.DataFrame(columns), text_of_item, plan.study.reading.unit)
 
 
 def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray:

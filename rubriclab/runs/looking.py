@@ -94,6 +94,7 @@ class Looking:
         # Replaced as a whole: other threads read it for a snapshot.
         self.progress: dict[tuple[str, Scope], LookProgress] = {}
         self.through: set[str] = set()
+        self._asked: dict[str, Batch] = {}  # by judge: the batch that it was asked last
 
     async def batches(
         self, judge: str, done: set[str], final: Container[str]
@@ -132,10 +133,40 @@ class Looking:
                     open_calls, _ = await self._open_calls(batch, done, final)
                 if open_calls:
                     self._note(judge, scope, looked=number, ahead=number + 1)
+                    self._asked[judge] = batch
                     yield batch
                 looked = number + 1
             self._note(judge, scope, looked=looked, ahead=None)
         self.through.add(judge)
+
+    async def look_after_stop(self) -> None:
+        """Look at judges whose batch became complete just when the run was stopped.
+
+        Without it a run would be called paused although its answer is known. The caller has
+        committed all replies.
+        """
+        missing = {
+            judge: asked for judge, asked in self._asked.items() if judge not in self.through
+        }
+        if not missing:
+            return
+        final = self._store.final_calls(self._run)
+        for judge, batch in missing.items():
+            scope, number = batch.scope, batch.number
+            assert scope is not None
+            assert number is not None
+            own, _ = self._planned[judge, scope]
+            in_full = own.planned[:, : number + 1].sum(axis=1)
+            if [final.get(code, 0) for code in own.conditions] != in_full.tolist():
+                continue
+            clear = number + 1 == len(own.units)
+            if not clear and not self._ask_all:
+                clear = await asyncio.to_thread(
+                    stops, self._store, self._run, self._plan, judge, scope
+                )
+            self._note(judge, scope, looked=number + 1, ahead=None if clear else number + 2)
+            if clear and scope == self._plan.scopes[-1]:
+                self.through.add(judge)
 
     async def _open_calls(
         self, batch: Batch, done: Container[str], final: Container[str]
@@ -236,6 +267,11 @@ def _open_in_scope(
         if any(batch.requests(plan, done)):
             complete.append(batch)
     return complete, None
+
+
+def has_calls_left(store: Reader, run: str, plan: Plan) -> bool:
+    """Return whether a run that was stopped has anything to ask before or after its last look."""
+    return bool(open_batches(store, run, plan, store.final_keys(run), ask_all=False))
 
 
 async def next_request(requests: Iterator[list[Call]]) -> list[Call] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rubriclab.judges.python import code_folder, with_code
 from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.looks import RunLooks
 from rubriclab.model.study import Study, validated
 from rubriclab.model.text import LabError, count, shorten
@@ -138,11 +139,7 @@ def misfit(store: Store, id: str, planned: Plan) -> str:
     To resume such a run would mix judgments of two studies, and count more calls than are planned.
     """
     table = store.table(id)
-    items = planned.items_frame()
-    same_items = len(items) == len(table.items) and all(
-        list(items[name]) == list(table.items[name]) for name in ("item_id", "criterion")
-    )
-    if not same_items:
+    if not same_items(table, planned):
         return "its answers differ from those of its study"
     # Without the data set: it is named after the run that it was imported with.
     given = [replace(condition, dataset="") for condition in table.conditions]
@@ -155,6 +152,17 @@ def misfit(store: Store, id: str, planned: Plan) -> str:
     if foreign:
         return f"{count(len(foreign), 'call')} in it would never be asked by its study"
     return ""
+
+
+def same_items(table: JudgmentTable, planned: Plan) -> bool:
+    """Return whether a plan that was made again from an import asks about the same items.
+
+    Of pairs and lists it does not: their answers are kept as they were compared.
+    """
+    items = planned.items_frame()
+    return len(items) == len(table.items) and all(
+        list(items[name]) == list(table.items[name]) for name in ("item_id", "criterion")
+    )
 
 
 def _looks_by_axis(looks: RunLooks | None) -> object:

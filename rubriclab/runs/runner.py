@@ -30,7 +30,7 @@ from rubriclab.model.judgment import RULES, Call, Judgment, Outcome, Reply
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking, about_request
 from rubriclab.runs.cluster import ClusterJudge, join_cluster
-from rubriclab.runs.looking import Batch, Looking, LookProgress, next_request
+from rubriclab.runs.looking import Batch, Looking, LookProgress, has_calls_left, next_request
 from rubriclab.runs.prompt_size import sizes_of
 from rubriclab.runs.reading_check import (
     CHECKED,
@@ -51,7 +51,7 @@ from rubriclab.runs.reading_check import (
     waiting_words,
 )
 from rubriclab.runs.session import Session, Snapshot
-from rubriclab.runs.tally import Tally, Unread
+from rubriclab.runs.tally import Cells, Tally, Unread
 from rubriclab.store.read import Reader
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
@@ -79,6 +79,7 @@ class RunSnapshot(Snapshot):
     early: ``early[c][p]`` counts the parsed answers of condition c about position p + 1: those that
         chose it (options), or all about the criterion that was there (criteria). These are no
         results: nothing here has an interval or a verdict.
+    cells: by condition, how often each score was given with each position; no results either.
     checks: the reading checks of this session, one a judge.
     looks: of a run that may stop early, where each judge is in each data set and axis.
     unread: replies of this session without a score, one record a judge.
@@ -90,6 +91,7 @@ class RunSnapshot(Snapshot):
     rate: float
     money: float
     early: tuple[tuple[int, ...], ...]
+    cells: tuple[Cells, ...] = ()
     checks: tuple[ReadingCheck, ...] = ()
     looks: tuple[LookProgress, ...] = ()
     unread: tuple[Unread, ...] = ()
@@ -156,7 +158,11 @@ class Run(Session[RunSnapshot]):
             self._consents |= frozenset(agreed)
         # All refusals come before the first write: what is refused leaves nothing behind.
         if self._has_calls_left():
-            self._require_judges()
+            try:
+                self._require_judges()
+            except LabError:
+                if retry_failed or not self._look_has_answer():
+                    raise
         if agree:
             store.agree(agreed)
         self._ray = join_cluster(ray) if ray else None
@@ -189,6 +195,14 @@ class Run(Session[RunSnapshot]):
                     return False
                 return info.done < info.planned
         return True
+
+    def _look_has_answer(self) -> bool:
+        """Return whether the run was stopped, or killed, just before a look that ends it."""
+        if self._ask_all or self.plan.looks is None:
+            return False
+        runs = self.store.runs()
+        kept = [info for info in runs if info.identity == self.plan.identity]
+        return bool(kept) and not has_calls_left(self.store, kept[0].id, self.plan)
 
     def _require_judges(self) -> None:
         own_code = self._functions
@@ -240,6 +254,7 @@ class Run(Session[RunSnapshot]):
             rate=rate,
             money=tally.spent(),
             early=tuple(tuple(counts) for counts in tally.early),
+            cells=tuple(tally.cells),
             checks=tuple(self._checks.values()),
             looks=tuple(self._looking.progress.values()),
             unread=tuple(tally.unread.values()),
@@ -282,9 +297,19 @@ class Run(Session[RunSnapshot]):
         # Judges are asked side by side. They share the set of answered calls, the tally and the
         # writer, and one that halts does not stop the others.
         async with asyncio.TaskGroup() as group:
-            for settings in self.plan.study.judges:
-                group.create_task(self._ask_judge(settings, done))
+            for judges in _asked_in_turn(self.plan.study.judges):
+                group.create_task(self._ask_judges(judges, done))
+        # Failed calls that wait for another try are final for a look, so it would say too much.
+        if self.plan.looks is not None and not self._retry_failed:
+            with suppress(LabError):  # a full disk: the writer says so at its end
+                await asyncio.to_thread(self._writer.flush)
+                await self._looking.look_after_stop()
         return self._ended_as()
+
+    async def _ask_judges(self, judges: Sequence[JudgeSettings], done: set[str]) -> None:
+        """Ask these judges, one after the other."""
+        for settings in judges:
+            await self._ask_judge(settings, done)
 
     def _ended_as(self) -> tuple[str, str]:
         """Return the run's state and reason, now that no judge is asked any more."""
@@ -657,6 +682,32 @@ def _trouble_of(asker: Asker) -> str:
 def _adaptations_of(asker: Asker) -> list[str]:
     """Return what a judge's server refused and is sent in another form."""
     return list(getattr(asker, "adaptations", ()))
+
+
+def _asked_in_turn(judges: Sequence[JudgeSettings]) -> list[list[JudgeSettings]]:
+    """Return the judges in groups. Groups are asked side by side, the judges of one in turn.
+
+    A group has more than one judge only where a server would get typed questions and chats at once.
+    vLLM 0.32 batches the two together, and then loses the probabilities of the chats.
+    """
+    groups: list[list[JudgeSettings]] = []
+    for settings in judges:
+        joined = [settings]
+        apart = []
+        for group in groups:
+            if any(_must_take_turns(settings, other) for other in group):
+                joined = group + joined
+            else:
+                apart.append(group)
+        groups = [*apart, joined]
+    return groups
+
+
+def _must_take_turns(one: JudgeSettings, other: JudgeSettings) -> bool:
+    """Return whether one of two judges at one address asks typed questions and the other chats."""
+    if one.about.typed_questions == other.about.typed_questions:
+        return False
+    return not set(one.addresses).isdisjoint(other.addresses)
 
 
 def _taken_over(call: Call, reply: Reply, outcomes: Sequence[Outcome], id: str) -> Judgment:

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,10 @@ slow judge, short enough to show within a quarter of a minute that it has change
 MOMENTS_KEPT = 2_000
 """Ends of calls that are remembered for the pace, so that memory does not grow with the run. Above
 133 calls per second they span less than RATE_SECONDS."""
+
+
+Cells = Mapping[tuple[float, int], int]
+"""How often a score was given with a position, by (score, position)."""
 
 
 class Unread(NamedTuple):
@@ -41,6 +45,8 @@ class Tally:
     asked, in_flight: calls of this session, by judge (each judge has its price).
     money: spent in this session, by judge, at the judges' prices.
     early: by condition and position, how often a parsed answer was about this position.
+    cells: by condition, how often a parsed score was given with this position (from 1). Replaced as
+        a whole, so that another thread can go through it.
     last_error: the latest error of a call.
     unread: by judge, what its unparsed replies were; errors of calls are not among them.
     """
@@ -52,6 +58,7 @@ class Tally:
         self.in_flight = Counter[str]()
         self.money = {judge.name: 0.0 for judge in plan.study.judges}
         self.early = [[0] * condition.positions for condition in plan.conditions]
+        self.cells: list[Cells] = [{} for _ in plan.conditions]
         self.last_error = ""
         self.unread: dict[str, Unread] = {}
         self._ended: deque[float] = deque(maxlen=MOMENTS_KEPT)
@@ -67,6 +74,9 @@ class Tally:
         for code, condition in enumerate(conditions):
             positions = rows.loc[rows["condition"] == code, "position"].to_numpy(dtype=int) - 1
             self.early[code] = np.bincount(positions, minlength=condition.positions).tolist()
+            own = rows[(rows["condition"] == code) & rows["score"].notna()]
+            pairs = zip(own["score"].to_list(), own["position"].to_list(), strict=True)
+            self.cells[code] = Counter((float(score), int(place)) for score, place in pairs)
 
     def add(self, settings: JudgeSettings, judgment: Judgment, together: int) -> None:
         """Count a final reply. ``together``: how many calls shared its request, and its price."""
@@ -112,6 +122,13 @@ class Tally:
         for outcome in judgment.outcomes:
             if outcome.status == Status.OK and outcome.position:
                 counts[outcome.position - 1] += by
+                if outcome.score is not None:
+                    cells = self.cells[judgment.call.condition]
+                    cell = (outcome.score, outcome.position)
+                    self.cells[judgment.call.condition] = {
+                        **cells,
+                        cell: cells.get(cell, 0) + by,
+                    }
 
     def spent(self) -> float:
         """Return the money that this session's replies have cost."""

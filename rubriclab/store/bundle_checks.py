@@ -140,8 +140,10 @@ def checked_table(
             planned=planned or (0,) * len(conditions),
         )
     looked = () if looks is None else looks.by_judge(conditions, len(kept_items))
+    study = head.get("study")
+    asked_here = isinstance(study, dict) and bool(study.get("judges"))
     for own in looked:
-        _check_batches(rows, own)
+        _check_batches(rows, own, grows=not asked_here)
     # The columns of probabilities come in the order of the file, like the rows before sorting.
     probabilities = judged.probabilities()
     by_call = np.lexsort((rows["slot"], rows["call"], rows["condition"]))
@@ -162,12 +164,17 @@ def checked_table(
     )
 
 
-def _check_batches(rows: pd.DataFrame, looks: JudgeLooks) -> None:
+def _check_batches(rows: pd.DataFrame, looks: JudgeLooks, *, grows: bool) -> None:
     """Raise LabError for calls that no batch has, or more of them than are planned in a batch.
 
     Else a batch could be complete without the calls that it is made of.
+
+    grows: the judgments came in a file that grows (``core/looks.py:growing``). Its last, open
+    answer is in no batch, and its calls count in no number.
     """
     mine = rows[np.isin(rows["condition"], looks.conditions)]
+    if grows:
+        mine = mine[looks.batch[mine["item"].to_numpy(dtype=np.int64)] >= 0]
     batch = looks.batch[mine["item"].to_numpy(dtype=np.int64)]
     calls = mine.assign(batch=batch).drop_duplicates(["condition", "call", "batch"])
     place = np.searchsorted(looks.conditions, calls["condition"].to_numpy(dtype=np.int64))

@@ -6,6 +6,7 @@ Nothing here writes; ``store.py`` adds what does. A call that was asked again ha
 
 import difflib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -244,8 +245,12 @@ class Reader:
         several times a second.
         """
         known = self._db.writes, dict(self._db.unsaved_states)
-        if self._listing is None or self._listing[0] != known:
-            self._listing = known, self._read_runs()
+        stale = self._listing is None or self._listing[0] != known
+        if stale or self._db.changed_elsewhere():
+            runs = self._read_runs()
+            # Reading may have opened the file again and found that another process changed it.
+            self._listing = (self._db.writes, known[1]), runs
+        assert self._listing is not None
         return list(self._listing[1])
 
     def _read_runs(self) -> list[RunInfo]:
@@ -280,7 +285,7 @@ class Reader:
         # The opening's serial: a copy of this file in another place has the same tokens.
         token = f"{self._db.serial} {row['token'] or row['created']} {row['number']}"
         state, reason = self._db.unsaved_states.get(row["id"], (row["state"], row["reason"]))
-        if state == "running" and self.read_only:
+        if state == "running" and self.read_only and not self._db.copied:
             # A file that is only read keeps the state of a dead process. Nobody runs it here.
             state = "interrupted"
         return RunInfo(
@@ -353,6 +358,23 @@ class Reader:
         more = " AND status = 0" if retry_failed else ""
         sql = f"SELECT key FROM calls WHERE run = ? AND final{more}"
         return {key for (key,) in self._db.rows(sql, [self.run(id).number])}
+
+    def earlier_reading(self, table: JudgmentTable) -> RunInfo | None:
+        """Return the run of a file that was imported before and has grown since.
+
+        It is known by its name.
+        """
+        calls = table.rows["call"].nunique()
+        same_name = re.compile(rf"{re.escape(table.name)}( \d+)?")
+        for info in self.runs():
+            if same_name.fullmatch(info.name) and 0 < info.done < calls:
+                return info
+        return None
+
+    def final_calls(self, id: str) -> dict[int, int]:
+        """Return how many calls of each condition, by its code, are final."""
+        sql = "SELECT condition, count(*) FROM calls WHERE run = ? AND final GROUP BY condition"
+        return dict(self._db.rows(sql, [self.run(id).number]))
 
     def answers(
         self, id: str, keys: Sequence[str], *, errors: bool = False

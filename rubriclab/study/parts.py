@@ -36,6 +36,8 @@ class PlanPart:
     sample: numbers of the subjects whose orders are asked again; None for all.
     scope: distinguishes its calls from calls with the same words for another data set or axis.
     own: the user's prompt, instead of the lab's.
+    asked_again: numbers of the subjects on which a deterministic judge repeats its orders; None for
+        the first ones.
     """
 
     dataset: DataSet
@@ -47,6 +49,7 @@ class PlanPart:
     sample: frozenset[int] | None = None
     scope: tuple[str, ...] = ()
     own: OwnPrompt | None = None
+    asked_again: frozenset[int] | None = None
 
     @property
     def axis(self) -> Reorder:
@@ -97,13 +100,17 @@ class PlanPart:
         """Return the strategy for one subject: with its repeats, or with each order once.
 
         Orders are repeated on ``sample`` if the study names one. A deterministic judge is asked
-        again only about the first subjects. A number of calls that the study sets is kept.
+        again only about a few subjects. A number of calls that the study sets is kept.
         ``judge``: at the levels of the part's factors.
         """
         if self.sample is not None:
             again = number in self.sample
+        elif not deterministic(judge):
+            again = True
+        elif self.asked_again is None:
+            again = number < REPEATED_SUBJECTS
         else:
-            again = number < REPEATED_SUBJECTS or not deterministic(judge)
+            again = number in self.asked_again
         return strategy if again or strategy.calls is not None else replace(strategy, repeats=1)
 
     def planned(self, shape: Shape, strategy: Strategy, judge: JudgeSettings) -> int:

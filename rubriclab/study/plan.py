@@ -34,7 +34,7 @@ from rubriclab.model.judgment import (
     Reorder,
     Reply,
 )
-from rubriclab.model.looks import RunLooks, Scope
+from rubriclab.model.looks import RunLooks, Scope, Stop
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
@@ -50,7 +50,13 @@ from rubriclab.study.options import (
 from rubriclab.study.outcomes import breaks_constraint, described, outcomes
 from rubriclab.study.own_prompt import OwnPrompt, own_prompts
 from rubriclab.study.parts import PlanPart
-from rubriclab.study.plan_looks import planned_batches, scope_looks, scope_of
+from rubriclab.study.plan_looks import (
+    AskingOrder,
+    asking_orders,
+    planned_batches,
+    repeated_where_asked_first,
+    scope_of,
+)
 from rubriclab.study.plan_notes import SAMPLED_CALLS, constraint_notes, notes_on
 from rubriclab.study.prompts import Messages
 from rubriclab.study.proof import Proof
@@ -482,6 +488,12 @@ def plan(
     made.notes += _notes_on_sources(sources, design, own=bool(prompts))
     for number, (data, base) in enumerate(sources):
         made.add(number, data, base)
+    orders: dict[Scope, AskingOrder] = {}
+    if design.stop is not None:
+        orders = made.asking_orders()
+        made.parts = [
+            repeated_where_asked_first(part, orders[scope_of(part)]) for part in made.parts
+        ]
     asked = _conditions(study, made.parts)
     made.notes += [
         note for judge in study.judges for part in made.parts for note in notes_on(judge, part)
@@ -494,7 +506,7 @@ def plan(
     ]
     looks = None
     if design.stop is not None:
-        looks = _run_looks(study, made, asked)
+        looks = _run_looks(study, made, asked, orders, design.stop)
     return Plan(
         study=study,
         sources=sources,
@@ -513,15 +525,15 @@ def plan(
     )
 
 
-def _run_looks(study: Study, made: "_Parts", asked: "_Asked") -> RunLooks:
+def _run_looks(
+    study: Study,
+    made: "_Parts",
+    asked: "_Asked",
+    orders: Mapping[Scope, AskingOrder],
+    stop: Stop,
+) -> RunLooks:
     """Return when a study that may stop early is looked at."""
-    stop = study.design.stop
-    assert stop is not None
-    texts = [
-        _text_id(item, made.rubrics[number])
-        for item, (number, _) in zip(made.items, made.origins, strict=True)
-    ]
-    scopes = scope_looks(made.parts, made.items, texts, study.design.seed)
+    scopes = {scope: order.looks() for scope, order in orders.items()}
     judges = {judge.name: judge for judge in study.judges}
     planned: list[tuple[int, ...]] = [()] * len(asked.conditions)
     for (judge, code, shape), strategies in asked.strategies.items():
@@ -614,6 +626,14 @@ class _Parts:
             self.origins += [(number, rows[k]) for k in fresh]
             self.notes += notes
             self._add_axis(self._scope(number, data, axis), data, rubric, design, made, codes)
+
+    def asking_orders(self) -> dict[Scope, AskingOrder]:
+        """Return the order in which the units of each data set and axis are asked."""
+        texts = [
+            _text_id(item, self.rubrics[number])
+            for item, (number, _) in zip(self.items, self.origins, strict=True)
+        ]
+        return asking_orders(self.parts, self.items, texts, self.study.design.seed)
 
     def _scope(self, number: int, data: DataSet, axis: Reorder) -> tuple[str, ...]:
         """Return what distinguishes calls of a data set and axis from the same words in another.

@@ -38,9 +38,11 @@ def notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
     ]
     sure = part.sample is None and deterministic(judge_at(judge, part.variant))
     if sure and repeated and len(part.subjects) > REPEATED_SUBJECTS:
+        asked = "" if part.asked_again is None else " that are asked"
         yield (
             f"{judge.name} gives the same reply to the same prompt, so each order is asked once, "
-            f"and repeated only on the first {count(REPEATED_SUBJECTS, 'answer')} to show that. To "
+            f"and repeated only on the first {count(REPEATED_SUBJECTS, 'answer')}{asked} to show "
+            f"that. To "
             f"repeat every order, set the strategy's number of calls."
         )
 

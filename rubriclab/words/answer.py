@@ -15,6 +15,7 @@ from rubriclab.core.ladder import LadderWord
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.core.verdict import MIN_UNITS, SingleVerdict, Verdict
+from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
 from rubriclab.words.looks import early_words, stop_words
 from rubriclab.words.phrases import (
@@ -27,7 +28,6 @@ from rubriclab.words.phrases import (
     reason,
     say,
     shown_difference,
-    unit_noun,
 )
 from rubriclab.words.subject import (
     AXES,
@@ -218,7 +218,8 @@ def _composed(subject: Subject, cautions: tuple[str, ...]) -> Answer:
             )
         replies = count(subject.asked, "reply", "replies")
         line = _say(subject, "nothing_line", replies=replies)
-        return replace(seen, headline=_say(subject, "nothing"), line=line)
+        headline = _say(subject, "nothing")
+        return replace(seen, headline=headline, line=line, word=subject.word)
     line, strong = _line(subject)
     seen = replace(seen, line=line, strong=strong)
     if not subject.finished:

@@ -1,8 +1,8 @@
 """Say where a run that may stop early is, and why it stopped."""
 
 from rubriclab.core.looks import LastLook
-from rubriclab.model.text import count
-from rubriclab.words.phrases import unit_noun
+from rubriclab.model.looks import unit_noun
+from rubriclab.model.text import count, shorten
 
 STOPPED_EARLY = (
     "A run that stops as soon as it can tends to show effects a little too large. The intervals "
@@ -82,4 +82,16 @@ def clear_sentence(units: int, all_units: int, needless: int, noun: str) -> str:
     return (
         f"Clear after {units:,} of {count(all_units, noun)}. {count(needless, 'call')} {verb} not "
         "needed."
+    )
+
+
+def grown_words(name: str, calls: int) -> str:
+    """Warn that a file is read again after it has grown; without the end, which says where to plan.
+
+    name, calls: of the run that its earlier reading became.
+    """
+    return (
+        f"“{shorten(name)}” was imported before, with {count(calls, 'call')}. Each reading of a "
+        "file that grows has its own 5%, so looking again and again is not guarded. Plan how many "
+        "answers it will hold"
     )

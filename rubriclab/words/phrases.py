@@ -40,10 +40,6 @@ PROTOCOLS = {
 """What conditions are called that differ in what their calls list."""
 ONE_ORDER = ("fixed", "descending", "ascending", "min-bias")
 """Ordering strategies that ask every item in one order."""
-UNITS = {"prompt": "prompt", "block": "text", "text": "text"}
-"""What a unit is called; otherwise it is what one call is about."""
-OF_ITEMS = {"pairs": "pair", "lists": "list", "criteria": "text"}
-"""What a call is about, by kind of list; otherwise an answer."""
 READABLE = {
     "dataset": "Data set",
     "strategy": "Ordering strategy",
@@ -91,14 +87,15 @@ def decimals_of_difference(
     *,
     limits: Iterable[float] = (),
     inside: tuple[float, float] = (-math.inf, math.inf),
+    off: float = 0.5,
 ) -> int:
     """Return how many decimals ``a`` and ``b`` need for their difference to be read off them as
     shown.
 
     Numbers on one screen add up, so a difference is that of the two rounded numbers. It needs as
     many decimals (``decimals`` to MORE_DECIMALS more) as keep it on the side of every limit where
-    the exact difference is, and ``inside`` its interval as that is rounded; one more where whole
-    numbers are no rounding of it.
+    the exact difference is, and ``inside`` its interval as that is rounded; one more where it is
+    ``off`` by more than so much of the last digit.
     """
     exact = round(a - b, 9)
     limits = (0.0, *limits)
@@ -109,7 +106,7 @@ def decimals_of_difference(
         within = low <= shown <= high or not low <= exact <= high
         # Two numbers rounded each for itself may stay a last digit off at any precision: one more
         # is enough.
-        rounded = shown_decimals > decimals or abs(shown - exact) <= 0.5 * 10.0**-decimals + 1e-9
+        rounded = shown_decimals > decimals or abs(shown - exact) <= off * 10.0**-decimals + 1e-9
         if rounded and sides and within:
             return shown_decimals
     return shown_decimals
@@ -164,14 +161,6 @@ def say(key: str, tables: Iterable[str], **fields: Any) -> str:
 def caution_text(caution: Caution) -> str:
     """Return a caution as a sentence, its numbers counted."""
     return counted(caution.sentence)
-
-
-def unit_noun(unit: str, reorder: str) -> str:
-    """Return what an independent unit is called: “prompt”, “text”, “answer”, “pair”.
-
-    ``unit``: its kind. ``reorder``: the kind of list, which says what one call is about.
-    """
-    return UNITS.get(unit) or OF_ITEMS.get(reorder, "answer")
 
 
 def readable(key: str) -> str:

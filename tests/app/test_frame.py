@@ -10,6 +10,9 @@ from rubriclab.app import guard
 from rubriclab.app.frame import PAGES, safe
 from rubriclab.app.navigation import ENTRIES
 from rubriclab.app.runs import early
+from rubriclab.figures.charts import draw
+from rubriclab.figures.live_cells import cells_so_far
+from rubriclab.figures.marks import LIGHT
 from rubriclab.judges.served import served
 from rubriclab.model.text import duration
 
@@ -151,3 +154,18 @@ def test_an_early_estimate_has_a_number_and_no_verdict() -> None:
     assert level.startswith(
         "No position leads so far: **18% to 25%** of 100 scores. An even share would be 20%."
     )
+
+
+def test_live_cells_are_shares_of_each_score_without_a_verdict() -> None:
+    counts = {(1.0, 1): 3, (1.0, 2): 1, (2.0, 2): 5}
+    drawn = cells_so_far(counts, (1.0, 2.0, 3.0), 2)
+    texts = {line.name: [point.text for point in line.points] for line in drawn.series}
+    assert texts == {"1": ["75%", "25%"], "2": ["0%", "100%"], "3": ["–", "–"]}
+    assert "of 9 scores so far" in drawn.alt.replace("\u00a0", " ")
+    assert not any(point.decided or point.has_interval for point in drawn.points)
+    heat = draw(drawn).data[0]
+    grey = {colour for _, colour in heat.colorscale}
+    assert not grey & {LIGHT.low, LIGHT.high}  # no colour of an effect
+    empty = cells_so_far({}, (1.0, 2.0), 2)  # drawn before the first reply
+    assert {point.text for point in empty.points} == {"–"}
+    assert set(draw(empty).data[0].z[0]) == {0.0}

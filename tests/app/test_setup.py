@@ -150,6 +150,52 @@ def test_judgments_made_elsewhere_lead_straight_to_results(text: str, title: str
     assert title in healthy(uploaded(app, zipped, name="run.zip")).title[0].value
 
 
+LOG = "row,item_id,ordering,score\n" + "".join(
+    f"{k}{s},x{k},{s},{s[0]}\n" for k in range(26) for s in ("1 2 3", "2 3 1", "3 1 2")
+)
+"""26 answers in three orders each, by a judge that takes the option listed first."""
+
+
+def test_a_file_that_grows_is_read_with_planned_looks_or_warned_of(
+    lab: Lab, tmp_path: Path
+) -> None:
+    first = "".join(LOG.splitlines(keepends=True)[: 1 + 3 * 12])
+
+    def upload(text: str) -> AppTest:
+        app = lab("setup")
+        app.button_group(key="data-kind").set_value("judgments").run()
+        return healthy(uploaded(app, text, name="log.csv"))
+
+    app = upload(first)
+    app.toggle(key="judged-grows").set_value(True).run()
+    assert "Say how many answers the file will hold in the end." in texts(app)
+    assert app.button(key="judged-open").disabled
+    app.number_input(key="judged-planned").set_value(11).run()
+    assert any("12 independent answers; 11 were planned" in error.value for error in app.error)
+    assert app.button(key="judged-open").disabled
+    app.number_input(key="judged-planned").set_value(40).run()
+    healthy(app).button(key="judged-open").click().run()
+    assert "imported before" not in texts(app)
+    (info,) = state.store().runs()
+    looks = state.store().table(info.id).looks
+    assert looks is not None
+    assert [scope.units for scope in looks.scopes.values()] == [(10, 20, 40)]
+    (tmp_path / "log.csv").write_text(first, "utf-8")
+    assert looks == read(tmp_path / "log.csv", looks=40).table.looks
+    (look,) = state.kept(info.id).findings.last_looks
+    assert (look.units, look.stops) == (10, True)
+
+    # Read again without a plan: nothing guards the readings.
+    app = upload(LOG)
+    assert app.toggle(key="judged-grows").value is False, "the plan is of the file before"
+    warnings = [part.value for part in app.caption if "“log” was imported before" in part.value]
+    assert len(warnings) == 1
+    assert "turn on “The file will grow”" in warnings[0]
+    app.button(key="judged-open").click().run()
+    newest = max(state.store().runs(), key=lambda info: info.created)
+    assert state.store().table(newest.id).looks is None
+
+
 # ---- public data sets, several data sets
 
 
@@ -487,6 +533,17 @@ def test_reference_answers_are_written_from_the_page_and_become_the_data(lab: La
 
 
 # ---- study files
+
+
+@pytest.mark.papers(75)
+def test_the_chosen_preset_says_which_tables_it_repeats(lab: Lab) -> None:
+    app = lab("setup")
+    app.session_state["launch-toml"] = True
+    app.run()
+    app.selectbox(key="toml-preset").set_value("li-forms").run()
+    assert "Repeats Li et al., Table 3, Figure 5, Figure 6." in texts(app)
+    app.selectbox(key="toml-preset").set_value("decisions").run()
+    assert "Repeats" not in texts(app)  # the study of no paper
 
 
 @pytest.mark.papers(75)

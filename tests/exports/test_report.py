@@ -39,6 +39,13 @@ def test_the_report_holds_the_answer_and_its_picture() -> None:
     assert len(page) < 100_000
 
 
+def test_points_of_criteria_are_not_drawn_as_shares() -> None:
+    page = report_html(made.findings(made.criteria_table(lambda *where: 1 + where[2], items=12)))
+    assert page.count("<svg") == 1, "the heatmap"
+    assert "How often each position was chosen" not in page
+    assert "no bias: 0" not in page
+
+
 def test_the_report_needs_no_network_and_runs_nothing() -> None:
     table = made.options_table({HOSTILE: made.mostly_first}, items=12, name=HOSTILE)
     table.items["ratings"] = [{HOSTILE: 3.0}] * 12

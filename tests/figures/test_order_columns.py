@@ -39,8 +39,8 @@ def test_two_orders_are_compared_with_their_places() -> None:
     assert plain(compared.title) == "Same answer, same words: 2 points apart"
     assert compared.caption == "The two recorded orders that differ most."
     assert [place_text(tried, column) for column in compared.columns] == [
-        "score 1 was listed last",
-        "score 3 was listed first",
+        "listed last",
+        "listed first",
     ]
     assert [cell.kind for cell in compared.columns[1].cells] == ["first", "", ""]
     assert [column.label for column in columns(tried)] == [
@@ -62,7 +62,7 @@ def test_a_noisy_order_shows_both_scores_and_is_left_out_of_the_tally() -> None:
     assert (marks[1].kind, marks[1].text) == ("first", "chosen in 1 of 2")
     assert (marks[2].kind, marks[2].text) == ("chosen", "chosen in 1 of 2")
     assert result_text(tried, [NOISY]) == "Scores 1 and 2"
-    assert asked_text(tried, [NOISY]) == "Recorded. Asked twice in this order: 1, then 2."
+    assert asked_text(tried, [NOISY]) == "Recorded. Asked twice: 1, then 2."
     assert tally_text(tried) == (
         "**2 recorded orders.** The option listed first was chosen in **1 of 2**; a judge that "
         "ignores the order would do so in 0 to 1. 1 order left out, because repeats differ or have "
@@ -82,8 +82,7 @@ def test_marks_name_the_place_of_the_chosen_option() -> None:
 def test_recorded_and_live_calls_of_one_order_are_counted_apart() -> None:
     again = OrderResult((3, 2, 1), ((3,), (3,), (3,)), live=True)
     assert asked_text(answer(DOWN, again), [DOWN, again]) == (
-        "Recorded. Asked twice in this order: 3 both times. "
-        "Live. Asked 3 times in this order: 3 each time."
+        "Recorded. Asked twice: 3 both times. Live. Asked 3 times: 3 each time."
     )
     assert result_text(answer(), [OrderResult((1, 2, 3), ((None,),))]) == "No score"
     half = OrderResult((1, 2, 3), ((2,), (None,)))
@@ -123,13 +122,15 @@ def test_pairs_and_criteria_have_their_own_words() -> None:
     assert [cell.text for cell in columns(pair)[0].cells] == ["a", "b"]
     assert result_text(pair, [one]) == "draft-a wins"
     assert "won in **2 of 2**" in tally_text(pair)
+    nobody = OrderResult(("draft-a", "draft-b"), ((None,),))
+    assert asked_text(pair, [nobody]) == "Recorded. Asked once: no winner."
     names = ("Clarity", "Completeness")
     up, down = OrderResult(names, ((2, 4),)), OrderResult(names[::-1], ((3, None),))
     criteria = Tried("criteria", names, (up, down))
     assert comparison(criteria).title == "Same answer, same words: Clarity 2 and 3"
     assert [cell.text for cell in columns(criteria)[1].cells] == ["Co –", "Cl 3"]
     assert result_text(criteria, [up]) == "Mean 3.00"
-    assert asked_text(criteria, [up]) == "Recorded. Asked once in this order: mean 3.00."
+    assert asked_text(criteria, [up]) == "Recorded. Asked once: mean 3.00."
     assert tally_text(criteria) == ""
 
 

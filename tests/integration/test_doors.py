@@ -236,7 +236,7 @@ JOURNEYS = {
     "demo in front of people": (
         "",
         ["button:Try it", "button:Ask the judge", "button:Next answer"],
-        "balanced orders",
+        "Answer 2 of 60",
     ),
     "two side by side": ("", TICKED, "beside each other"),
     "a report as a file": ("", ["link:Export", "download:Download report (HTML)"], "Export"),

@@ -23,6 +23,9 @@ from typing import Any
 
 import pytest
 
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.looks import looks_at
+from rubriclab.model.study import Smallest
 from rubriclab.runs.loading import plan_of_file
 from rubriclab.store.store import Store
 from tests.integration.lab import ROOT
@@ -339,6 +342,69 @@ def test_a_node_is_killed_in_the_middle(
     assert twice <= by_killed
     assert len(twice) <= AT_ONCE
     assert max(asked.values()) <= 2
+
+
+def looks_of(store: Path) -> list[tuple[int, bool, float, str]]:
+    """What each look at the store's run says."""
+    with Store.open(store) as opened:
+        (info,) = opened.runs()
+        judgments = Judgments(opened.table(info.id))
+    return [
+        (look.units, look.stops, look.verdicts.gate.p, repr(look.verdicts.questions))
+        for look in looks_at(judgments, judgments.looked[0], Smallest())
+    ]
+
+
+def test_a_cluster_stops_at_the_look_that_has_the_answer_also_if_a_node_dies(
+    cluster: tuple[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    """No node asks a call of the next batch before the look, and the look is that of one machine.
+
+    The server's replies hang on the prompts alone: 1.0 log-odds for the option listed first. Of 60
+    answers the looks are after 15, 30 and 60.
+    """
+    address, nodes = cluster
+    with running(FakeServer(latency=0.05, lean=1.0)) as server:
+        study = write_study(tmp_path, url=server.base_url, items=ITEMS)
+        with study.open("a", encoding="utf-8") as text:
+            text.write('[design]\nstop = "known"\nrepeats = 1\n')
+        made = plan_of_file(study)
+        assert made.looks is not None
+        ((scope, looks),) = made.looks.scopes.items()
+        alone, store = tmp_path / "alone.duckdb", tmp_path / "cluster.duckdb"
+        subprocess.run(command(study, alone), cwd=ROOT, check=True, capture_output=True)
+        wanted = looks_of(alone)
+        assert [units for units, *_ in wanted] == list(looks.units[: len(wanted)])
+        assert wanted[-1][1]
+        assert len(wanted) < len(looks.units)
+        server.keys.clear()
+        server.ports.clear()
+        batches = range(len(wanted))
+        expected = [{call.key for call in made.calls("server", scope, k)} for k in batches]
+        with subprocess.Popen(
+            [*over_ray(study, store, address), "--json"],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as run:
+            wait(
+                lambda: len(server.ports) >= len(expected[0]) // 2 or run.poll() is not None,
+                "the study was not asked",
+            )
+            mine = ports_of(nodes[OTHER])
+            kill(nodes[OTHER])
+            by_killed = {key for key, port in list(server.ports) if port in mine}
+            out, err = run.communicate(timeout=240)
+        assert run.returncode == 0, err.decode()[-3_000:]
+        asked = list(server.keys)
+    assert 0 < len(by_killed) < len(asked), "both nodes asked"
+    assert json.loads(out)["state"] == "finished"
+    assert set(asked) == set().union(*expected)
+    for number in batches[1:]:
+        last_before = max(place for place, key in enumerate(asked) if key in expected[number - 1])
+        assert last_before < min(k for k, key in enumerate(asked) if key in expected[number])
+    check_rows(store, set(asked))
+    assert looks_of(store) == wanted
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:10001", "nowhere", "auto"])

@@ -23,18 +23,19 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, JudgmentTable, Reply
 from rubriclab.model.study import Smallest, Study
 from rubriclab.model.text import LabError
-from rubriclab.runs import asking
+from rubriclab.runs import asking, runner
 from rubriclab.runs.batch import read_batch, write_batch
 from rubriclab.runs.manager import RunManager
 from rubriclab.runs.runner import Run, RunSnapshot, keep_run
 from rubriclab.store.bundle import bundle_bytes, import_bundle, read_bundle
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan, plan
+from rubriclab.words.looks import stop_words
 from tests.runs.kit import WAIT, Script, Scripted, ScriptedJudge, ended, failed, use
 from tests.runs.test_batch import answer, answers_file, requests_of
 from tests.servers import FakeServer, running
 from tests.store.damage import packed, unpacked
-from tests.study.kit import API, criterion, data, small_plan
+from tests.study.kit import API, EMBEDDED, criterion, data, small_plan
 
 OTHER = API.model_copy(update={"name": "other"})
 A_BATCH = 100
@@ -124,6 +125,22 @@ def test_no_call_goes_out_before_the_batch_before_it_is_final(
     numbers = [batch[call.items[0]] for call in judge.calls]
     assert numbers == sorted(numbers)
     assert judge.asked[slow] == 5
+
+
+def test_the_noise_of_a_deterministic_judge_is_known_where_it_stops(
+    store: Store, scripted: Scripted
+) -> None:
+    """Its repeats are those of the answers that are asked first, wherever these are in the file."""
+    judge = scripted(lambda call, _: Reply(text=call.ordering.labels[0]))
+    made = looked_plan(40, judges=(EMBEDDED,), repeats=2)
+    end = ended(Run(store, made))
+    assert (end.state, end.done, judge.asked.total()) == ("finished", 200, 200)
+    (look,) = looks_of(store, end.run, "small")
+    assert (look.units, look.stops) == (10, True)
+    single = look.verdicts.single
+    assert single is not None
+    assert (single.noise, single.own_noise) == ("all", 0.0)
+    assert max(call.items[0] for call in judge.calls) > 20
 
 
 def test_judges_stop_apart(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,6 +291,97 @@ def test_a_pause_after_the_last_call_is_a_finished_run(store: Store, scripted: S
 
     judge = scripted(script)
     assert (ended(run).state, judge.asked.total()) == ("finished", 400)
+
+
+@pytest.mark.parametrize(
+    ("calls", "first", "state"),
+    [
+        (200, 0.7, "finished"),  # the look after 20 answers has the answer
+        (100, 0.7, "paused"),  # the look after 10 does not have it yet
+        (199, 0.7, "paused"),  # one call is missing, so no look is made
+        (200, 0.0, "paused"),
+        (201, 0.0, "paused"),
+    ],
+)
+def test_a_run_that_is_stopped_after_a_whole_batch_says_what_its_look_says(
+    store: Store, scripted: Scripted, calls: int, first: float, state: str
+) -> None:
+    judge = scripted(leaning(first))
+    end = ended(Run(store, looked_plan(), max_calls=calls))
+    assert (end.state, end.done, store.run(end.run).state) == (state, calls, state)
+    looks = looks_of(store, end.run)
+    assert [look.units for look in looks] == [10, 20][: calls // 100]
+    assert looks[-1].stops == (state == "finished")
+    (progress,) = end.looks
+    # In the middle of a batch the progress is that of the batch before.
+    assert progress.units == looks[-1].units
+    assert progress.next_units == {"finished": None, "paused": 2 * progress.units}[state]
+    assert progress.needless == (200 if state == "finished" else 0)
+    assert set(judge.asked.values()) == {1}
+
+
+def test_paused_by_hand_at_the_last_call_of_a_batch_that_is_clear(
+    store: Store, scripted: Scripted
+) -> None:
+    run = Run(store, looked_plan())
+
+    def script(call: Call, nth: int) -> Reply:
+        if judge.asked.total() == 200:
+            run.pause()
+        return BIASED(call, nth)
+
+    judge = scripted(script)
+    assert (ended(run).state, judge.asked.total()) == ("finished", 200)
+
+
+def test_a_judge_that_is_clear_does_not_end_a_run_of_two(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = API.model_copy(update={"concurrency": 1})
+    made = looked_plan(judges=(slow, OTHER))
+    biased, even = ScriptedJudge(BIASED), ScriptedJudge(EVEN, latency=0.005)
+    use(monkeypatch, biased, other=even)
+    run = Run(store, made).start()
+    until = time.monotonic() + WAIT
+    while biased.asked.total() < 200 and time.monotonic() < until:
+        time.sleep(0.002)
+    run.pause()
+    end = run.wait(WAIT)
+    assert (end.state, end.reason) == ("paused", "paused by you")
+    assert looks_of(store, end.run, "api")[-1].stops
+
+
+def test_a_run_that_was_killed_before_a_look_needs_no_judge_to_end(
+    store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All replies of the second batch are kept, and nobody has looked at them yet."""
+    scripted(BIASED)
+    made = looked_plan()
+    run = ended(Run(store, made, max_calls=200)).run
+    store.set_state(run, "interrupted")
+    (said,) = api.Run(store.table(run)).findings.last_looks
+    assert (said.units, said.stops, stop_words(said)[:28]) == (
+        20,
+        True,
+        "Clear after 20 of 40 answers",
+    )
+
+    def none(*_: object, **__: object) -> None:
+        raise LabError("no server")
+
+    monkeypatch.setattr(runner, "check_judges", none)
+    end = ended(Run(store, made))
+    assert (end.state, end.done, end.asked) == ("finished", 200, 0)
+    for more in ({"ask_all": True}, {"retry_failed": True}):
+        with pytest.raises(LabError, match="no server"):
+            Run(store, made, **more)
+    store.delete(run)
+    monkeypatch.undo()
+    scripted(BIASED)
+    run = ended(Run(store, made, max_calls=199)).run
+    monkeypatch.setattr(runner, "check_judges", none)
+    with pytest.raises(LabError, match="no server"):
+        Run(store, made)
 
 
 def failing(keys: set[str], script: Script) -> Script:

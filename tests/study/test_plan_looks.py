@@ -10,6 +10,7 @@ import pytest
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.looks import ScopeLooks, batch_of_rank
 from rubriclab.model.study import Study
+from rubriclab.study.parts import REPEATED_SUBJECTS
 from rubriclab.study.plan import Plan, plan
 from rubriclab.study.plan_looks import can_stop_early
 from tests.judges.test_decisions import deciding
@@ -234,6 +235,63 @@ def test_too_few_units_have_one_look_and_a_study_without_stop_none() -> None:
     assert not can_stop_early(once.parts[0], once.items)
     assert can_stop_early(small_plan(19).parts[0], small_plan(19).items)
     assert small_plan(40).looks is None
+
+
+def repeats(made: Plan) -> dict[int, int]:
+    """How often each item is asked in an order that is repeated, by its code."""
+    counted: dict[int, int] = {}
+    for call in made.calls("small"):
+        for item in call.items:
+            counted[item] = max(counted.get(item, 0), call.repeat + 1)
+    return counted
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        {"count": 40},
+        {"count": 160, "seed": 3},
+        {"count": 40, "criteria": ABC, "reorder": "criteria"},
+        {"dataset": questions(40), "reorder": "pairs"},
+        {"dataset": questions(40, "abcd")},  # 40 prompts, each of four answers
+        {"dataset": of_two_scales(), "criteria": (criterion("a"), criterion("b", 3))},
+        {"count": 40, "vary": {"scale": [5, 3]}},
+    ],
+)
+def test_a_deterministic_judge_repeats_what_is_asked_first(design: dict[str, Any]) -> None:
+    """Else the noise would not be known where the run stops."""
+    made = small_plan(judges=(EMBEDDED,), stop="known", **design)
+    assert made.looks is not None
+    ((_, looks),) = made.looks.scopes.items()
+    again = [item for item, times in repeats(made).items() if times > 1]
+    assert {looks.batch[item] for item in again} == {0}
+    subjects = {call.items for call in made.calls() if call.items[0] in again}
+    assert len(subjects) == REPEATED_SUBJECTS
+    assert sum(map(sum, made.looks.planned)) == len(made) == len(list(made.calls()))
+    # The same texts in a file of another order.
+    if "dataset" not in design and "vary" not in design:
+        number = design.pop("count")
+        rows = data(number).items
+        other = small_plan(
+            judges=(EMBEDDED,), stop="known", dataset=DataSet("d", rows[::-1]), **design
+        )
+        ids = {other.items[item].item_id for item, times in repeats(other).items() if times > 1}
+        assert ids == {made.items[item].item_id for item in again}
+
+
+def test_a_study_that_cannot_stop_early_repeats_the_first_answers_of_its_file() -> None:
+    for design in ({"count": 18, "stop": "known"}, {"count": 40}):
+        made = small_plan(judges=(EMBEDDED,), **design)
+        assert [item for item, times in repeats(made).items() if times > 1] == list(range(10))
+    keys = [call.key for call in small_plan(18, judges=(EMBEDDED,)).calls()]
+    stopping = small_plan(18, judges=(EMBEDDED,), stop="known")
+    assert sorted(keys) == sorted(call.key for call in stopping.calls())
+
+
+def test_what_is_repeated_is_said() -> None:
+    asked_first = small_plan(40, judges=(EMBEDDED,), stop="known").notes
+    assert "repeated only on the first 10 answers that are asked to show that" in asked_first[0]
+    assert "on the first 10 answers to show that" in small_plan(40, judges=(EMBEDDED,)).notes[0]
 
 
 def test_the_batch_of_a_rank() -> None:
