@@ -381,7 +381,7 @@ def _sample(held: Draft) -> None:
     prompts = len({item.prompt or item.block or item.item_id for item in whole.items})
     if answers < 2:
         return
-    words = {"all": f"All {answers:,}", "some": "A random sample of …"}
+    words = {"all": f"All {answers:,}", "some": "A random sample of…"}
     if 1 < prompts < answers:
         one_each = f"{prompts:,}: one per prompt, drawn at random"
         words = {"all": words["all"], "prompts": one_each, "some": words["some"]}

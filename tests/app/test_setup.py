@@ -797,7 +797,7 @@ def test_exposure_and_tokens_are_on_the_page(lab: Lab) -> None:
 def test_a_sample_takes_one_answer_of_each_prompt_first(lab: Lab) -> None:
     app = confirmed(lab("setup"))  # 9 answers to 3 prompts
     choice = next(box for box in app.radio if box.label == "Answers to use")
-    assert choice.options == ["All 9", "3: one per prompt, drawn at random", "A random sample of …"]
+    assert choice.options == ["All 9", "3: one per prompt, drawn at random", "A random sample of…"]
     assert app.button(key="launch-go").label == "Launch 180 calls"
     app = choice.set_value("prompts").run()
     assert app.button(key="launch-go").label == "Launch 60 calls"
