@@ -166,15 +166,8 @@ def _first_screen(chosen: Chosen, answer: Answer) -> None:
         text_of=state.kept(chosen.info.id).judged_text,
         read_orders=_read_orders,
         instead=partial(_last_reply, chosen) if nothing_parsed else None,
-        below=partial(_below_advice, chosen),
+        below=partial(_ask_rest, chosen),
     )
-
-
-def _below_advice(chosen: Chosen) -> None:
-    """Draw the way to ask what is left, and say that other judges were asked too."""
-    _ask_rest(chosen)
-    if said := over_one_of_many(chosen.findings, chosen.subject):
-        st.caption(f"{safe(said)}. This answer is about {safe(chosen.subject.judge, 60)} alone.")
 
 
 def _read_orders(item: str) -> None:
@@ -538,6 +531,9 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
     made_of = f"The picture shows {_made_of(chosen)}"
     if len(chosen.codes) > 1:
         made_of += " The questions use all of this judge's orders."
+    if said := over_one_of_many(chosen.findings, chosen.subject):
+        judge = safe(chosen.subject.judge, 60)
+        made_of = f"{safe(said)}. All here is about {judge} alone. {made_of}"
     st.caption(made_of)
     known = {row.measure for row in chosen.findings.rows}
     printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]

@@ -34,7 +34,7 @@ STAYS = (
 )
 
 NO_KEY = (
-    "This is no key: it is empty, or contains spaces, line breaks or non-ASCII characters. Copy it "
+    "This is not a key: it is empty, or contains spaces, line breaks or non-ASCII characters. Copy it "
     "again."
 )
 

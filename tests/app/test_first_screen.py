@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.model.judgment import JudgmentTable
+from rubriclab.words.answer import answers
 from tests.app.conftest import Lab, healthy, kept, texts
 from tests.tables import ORDERS, choose, comparisons, criteria, options
 from tests.words import made
@@ -77,7 +78,7 @@ SWAPPED = comparisons([[2, 2, 2, 2]] * 30 + [[1, 2, 1, 2]] * 3, [[0, 1], [1, 0]]
             steady(100, 100),
             "No bias that matters",
             "judge shows no bias that matters",
-            "What 100 prompts can rule out",
+            "What 100 answers can rule out",
             "One order is enough.",
         ),
         (
@@ -112,7 +113,7 @@ def test_a_state_has_its_word_evidence_and_one_advice(
     assert evidence in whole(app)
     assert texts(app).count("What to do.") == 1
     assert advice in texts(app)
-    assert words_to_read(app) <= MOST_WORDS
+    assert words_to_read(table) <= MOST_WORDS
     assert len(app.get("plotly_chart")) == 1
 
 
@@ -121,14 +122,12 @@ def whole(app: AppTest) -> str:
     return texts(app) + "\n".join(part.proto.body for part in app.get("html"))
 
 
-def words_to_read(app: AppTest) -> int:
-    """The words of headline, line, questions and advice."""
-    said = texts(app)
-    questions = [part.value for part in app.header if part.value.endswith("?")]
-    sentences = [line for line in said.splitlines() if "CI" in line or "would matter" in line]
-    advice = [line for line in said.splitlines() if line.startswith("What to do.")]
-    parts = [*said.splitlines()[:2], *questions, *sentences, *advice]
-    return len(re.findall(r"\S+", " ".join(dict.fromkeys(parts))))
+def words_to_read(table: JudgmentTable) -> int:
+    """The words of headline, badges, line, questions and advice."""
+    (said,) = answers(made.findings(table))
+    questions = [part for one in said.questions for part in (one.badge, one.title, one.sentence)]
+    parts = [str(said.word), said.headline, said.line, *questions, said.advice]
+    return len(" ".join(parts).split())
 
 
 def test_noise_stands_beside_order_where_nothing_can_be_told(lab: Lab) -> None:
@@ -148,8 +147,8 @@ def test_a_run_that_goes_on_has_no_word(lab: Lab) -> None:
     app = healthy(lab("results", run=kept(simulated(replace(table, planned=(400,))))))
     said = texts(app)
     assert not re.search("Biased|No bias|Can't tell", said)
-    assert "so far" in said.splitlines()[1]
-    assert "144 of 400 calls" in said.splitlines()[0]
+    assert "so far" in said.splitlines()[0]
+    assert "144 of 400 calls" in said
 
 
 def test_a_judge_of_whom_nothing_could_be_parsed_shows_its_last_reply(lab: Lab) -> None:
@@ -170,5 +169,5 @@ def test_all_judges_have_a_line_each_and_a_click_opens_one(lab: Lab) -> None:
     assert "first favours the option listed first" in said
     assert "reader gave the same score in every order" in said
     app = healthy(app.button(key="verdict-open-1").click().run())
-    assert app.query_params["judge"] == ["reader"]
+    assert "reader" in app.query_params["judge"]
     assert texts(app).splitlines()[0].startswith("reader gave the same score in every order")
