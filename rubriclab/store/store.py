@@ -7,6 +7,7 @@ run's ``revision``, so that caches notice it.
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
@@ -16,6 +17,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.looks import is_over
 from rubriclab.model.consent import Consent
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judgment import (
@@ -26,6 +29,7 @@ from rubriclab.model.judgment import (
     JudgmentTable,
 )
 from rubriclab.model.looks import RunLooks
+from rubriclab.model.study import ReadingPart, validated
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.database import DamagedLog, insert, now, open_database, recover
 from rubriclab.store.machine import sealed
@@ -81,13 +85,14 @@ class Store(Reader):
     def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
         """Open the store in a file. A new file is made by the first thing that is kept in it.
 
-        Runs that a dead process left running become interrupted. Raises LabError that says what to
-        do.
+        Runs that a dead process left running become interrupted, or finished where their last look
+        has the answer. Raises LabError that says what to do.
         """
         store = cls(open_database(path, read_only=read_only))
         # Only the first opening in this process: later ones find runs that this process runs.
         first = store._db.users == 1 and not store.read_only
-        if first and store._db.rows("SELECT 1 FROM runs WHERE state = 'running'"):
+        left = store._db.rows("SELECT id FROM runs WHERE state = 'running'") if first else []
+        if left:
             with store._db.transaction() as cursor:
                 cursor.execute(
                     """
@@ -98,7 +103,19 @@ class Store(Reader):
                     WHERE state = 'running'
                     """
                 )
+        for (id,) in left:
+            with suppress(Exception):  # whatever is wrong with a run, the store has to open
+                if store._is_over(id):
+                    store.set_state(id, "finished")
         return store
+
+    def _is_over(self, id: str) -> bool:
+        """Return whether a run was killed after a batch whose look has the answer."""
+        table = self.table(id)
+        if table.looks is None or table.rows.empty:
+            return False
+        reading = validated(ReadingPart, dict(table.reading), "")
+        return is_over(Judgments(table, reading.unit), reading.smallest)
 
     @classmethod
     def save_copy(cls, path: str | Path, target: str | Path) -> int | None:
