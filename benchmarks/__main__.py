@@ -8,7 +8,18 @@ from __future__ import annotations
 import importlib
 import sys
 
-WHAT = ("frozen", "house", "judgments", "method", "pages", "peers", "replies", "scale")
+WHAT = (
+    "first",
+    "frozen",
+    "house",
+    "judgments",
+    "method",
+    "pages",
+    "peers",
+    "replies",
+    "runs",
+    "scale",
+)
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in WHAT:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from scipy import special, stats
@@ -28,6 +28,7 @@ from rubriclab.core.cells import Answers, Cells, cells, from_arms
 from rubriclab.core.differences import differences, paired
 from rubriclab.core.drift import drift
 from rubriclab.core.judgments import Judgments
+from rubriclab.core.ladder import LadderWord, ladder_word
 from rubriclab.core.operations import Limit, check, derived
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.core.variant_effects import by_holm, form_gate
@@ -589,9 +590,40 @@ def looked(about: About) -> Cell:
     return Cell(study, lambda: sizes(maker(np.random.default_rng(10**6), LARGE)))
 
 
+def laddered(about: About) -> Cell:
+    """A cell of the words of the ladder, of the part that its name ends with.
+
+    "lean 4.5": the share of the first position is 4.5 percentage points larger than even.
+    """
+    own = about._replace(part=about.part.removeprefix("ladder: "))
+    maker = MAKERS[own.part](own)
+    if own.kind == "lean":
+        gain = foreign.first_gain(own.judge, own.size / 100)
+        maker = partial(foreign.option_answers, family=own.judge, kind="first", size=gain)
+    return Cell(partial(word_study, maker=maker, about=own))
+
+
+def word_study(
+    rng: np.random.Generator, _: Any, *, maker: Callable[..., Answers], about: About
+) -> Events:
+    """Which word of the ladder is given, and whether it is wrong.
+
+    That two single orders may differ by more than matters is left out: it only denies.
+    """
+    word = ladder_word(decide(maker(rng, about.units), SMALLEST))
+    made: Events = {f"word {each}": float(word == each) for each in get_args(LadderWord)}
+    if not about.size:
+        made["false word Biased"] = word == "Biased"
+    if about.kind == "lean" and about.size >= 100 * SMALLEST.share:
+        small = "Bias too small to matter", "No bias that matters"
+        made["equal word"] = word in small
+    return made
+
+
 OF_SEVERAL = ("two settings", "drift between runs")
 """Parts about several runs or settings that may stop early."""
 PARTS: dict[str, Callable[[About], Cell]] = {
+    **dict.fromkeys([f"ladder: {part}" for part in MAKERS], laddered),
     **dict.fromkeys([f"looks: {part}" for part in (*MAKERS, *OF_SEVERAL)], looked),
     **dict.fromkeys(MAKERS, asked),
     "forms of a prompt": forms_cell,

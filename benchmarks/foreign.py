@@ -143,6 +143,28 @@ def option_calls(
     return code
 
 
+@cache
+def first_gain(family: str, lean: float, n: int = 5) -> float:
+    """Return the log-odds of the first position that make its share ``lean`` larger than even.
+
+    ``lean``: a fraction, over the balanced orders and very many items; found by halving.
+    """
+    if not lean:
+        return 0.0
+    orders = balanced_orders(n) - 1
+    rng = np.random.default_rng(10**6)
+    log_p = utilities(rng, family, 20_000, np.zeros((20_000, 1)), n)[:, 0]
+    first = orders[:, 0]
+    low, high = 0.0, 10.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        p = special.softmax(log_p, axis=1)[:, first]
+        # The first option's odds grow by exp(middle); the others keep theirs.
+        chosen = p * np.exp(middle) / (1 + p * np.expm1(middle))
+        low, high = (middle, high) if chosen.mean() - 1 / n < lean else (low, middle)
+    return (low + high) / 2
+
+
 def option_answers(
     rng: Generator,
     units: int,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import rubriclab.measures  # noqa: F401 - registers what is measured
 from benchmarks.counted import (
@@ -22,6 +22,7 @@ from benchmarks.counted import (
     alarms,
     misses,
 )
+from rubriclab.core.ladder import LadderWord
 from rubriclab.core.topic import MEASURES
 
 DOCUMENT = ROOT / "docs" / "method-check.md"
@@ -318,6 +319,22 @@ def stopping(lines: list[Line]) -> str:
     return table(head, rows)
 
 
+WORDS = get_args(LadderWord)
+
+
+def ladder(lines: list[Line]) -> str:
+    """A row for each judge and number of units: how often each word of the ladder is given."""
+    rows = []
+    for line in lines:
+        keys = [f"word {word}" for word in WORDS]
+        if line.new or not line.part.startswith("ladder: "):
+            continue
+        given = [share(line.counted.rate(key)) for key in keys]
+        about = line._replace(part=line.part.removeprefix("ladder: ")).about
+        rows.append((about, str(line.units), f"{line.counted.studies:,}", *given))
+    return table(("Judge, planted, asked", "Units", "Studies", *WORDS), rows)
+
+
 def told_at_looks(lines: list[Line]) -> str:
     """Of all runs that may stop early with nothing planted, together."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0, 0])
@@ -385,6 +402,11 @@ def document(results: Results) -> str:
         "Told: anything is said. Asked: mean share of the planned calls; a run that never stops "
         "asks 1. "
         f"{told_at_looks(lines)}\n\n" + stopping(lines),
+        "Words of the ladder": "The five words (`core/ladder.py`) of judges whose bias is known. "
+        "Lean: percentage points of the first position above even; 5 matter. “No bias seen yet” "
+        "is also given to judges with a bias, so it never stands without the size that is still "
+        "possible. “Biased” falls with the units where the bias is smaller than matters, because "
+        "it is then known to be.\n\n" + ladder(lines),
         "Never simulated": f"{NEVER}\n- Intervals of {', '.join(unseen)}.",
     }
     return (

@@ -1,4 +1,4 @@
-"""Ask about one answer in two orders, and compare the scores."""
+"""Change the order of one answer's list, and see the score."""
 
 from rubriclab.app import frame, try_it
 

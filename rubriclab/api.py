@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -310,7 +311,7 @@ class Run:
         options = rubric.criterion(criterion).options
         return {option.score: option.description for option in options}
 
-    def _judged_text(self, call: int) -> str:
+    def judged_text(self, call: int) -> str:
         """Return the answer that a call judged, or an empty text if it is not known."""
         if self.store is not None and self.id is not None:
             return str(self.store.call(self.id, call)["item"]["response"])
@@ -329,9 +330,10 @@ class Run:
     def content(self, ending: str, **report: Any) -> bytes:
         """Return the run as the content of a file with this ending.
 
-        .html: report. .zip: the run itself. .csv: judgments. .numbers.csv, .tex: every number.
-        .card.json: judge card. ``report`` holds the options of ``report_html``, or those of
-        ``card``. Raises LabError for another ending.
+        .html: report. .page.html: report on one sheet for each judge. .zip: the run itself. .csv:
+        judgments. .numbers.csv, .tex: every number. .card.json: judge card. ``report`` holds the
+        options of ``report_html``, those of ``card``, or ``texts`` for a sheet. Raises LabError
+        for another ending.
         """
         from rubriclab.data.safe_files import csv_text
         from rubriclab.exports.report import report_html
@@ -340,10 +342,12 @@ class Run:
 
         if ending == ".html":
             known: dict[str, Any] = {
-                "text_of": self._judged_text,
+                "text_of": self.judged_text,
                 "descriptions": self.descriptions(),
             }
             return report_html(self.findings, **known, **report).encode()
+        if ending == ".page.html":
+            return self._one_page(**report).encode()
         if ending == ".card.json":
             return (json.dumps(self.card(**report), indent=1, ensure_ascii=False) + "\n").encode()
         if ending == ".zip":
@@ -355,8 +359,19 @@ class Run:
         if ending == ".tex":
             return latex_table(spoken(self.findings)).encode()
         raise LabError(
-            f"A run cannot be written as “{ending}”. Use .html, .zip, .csv, .parquet, .tex or "
-            f".card.json."
+            f"A run cannot be written as “{ending}”. Use .html, .page.html, .zip, .csv, .parquet, "
+            f".tex or .card.json."
+        )
+
+    def _one_page(self, *, texts: bool = False) -> str:
+        from rubriclab.exports.presentation import one_page
+
+        return one_page(
+            self.findings,
+            study=None if self.plan is None else self.plan.study,
+            text_of=self.judged_text if texts else None,
+            run=self.id or "",
+            printed=datetime.now(),
         )
 
     def export(
@@ -370,17 +385,18 @@ class Run:
     ) -> Path:
         """Write the run to a file. Its ending decides what is written.
 
-        .html: report, and ``texts`` shows one answer word for word. .zip: the run itself. .csv,
-        .parquet: judgments. .tex: table of numbers. .card.json: judge card, with ``card`` as in
-        ``Run.card``. With ``table``, only that table is written, as .tex or .csv. An existing
-        file stays whole until the new one is complete. Raises LabError for another ending, and
-        for an option that this kind of file does not have.
+        .html: report, and ``texts`` shows one answer word for word. .page.html: the same on one A4
+        sheet for each judge. .zip: the run itself. .csv, .parquet: judgments. .tex: table of
+        numbers. .card.json: judge card, with ``card`` as in ``Run.card``. With ``table``, only
+        that table is written, as .tex or .csv. An existing file stays whole until the new one is
+        complete. Raises LabError for another ending, and for an option that this kind of file does
+        not have.
         """
         from rubriclab.data.limits import user_path
         from rubriclab.data.safe_files import csv_text, write_atomically
 
         path = user_path(path)
-        ending = ".card.json" if path.name.endswith(".card.json") else path.suffix
+        ending = next((end for end in LONG_ENDINGS if path.name.endswith(end)), path.suffix)
         _refuse_options(path.name, ending, {"texts": texts, "title": title} | card)
         if table is not None:
             if ending == ".tex":
@@ -394,13 +410,21 @@ class Run:
                 return store.write_parquet(id, path)
         elif ending == ".card.json":
             content = self.content(ending, **card)
+        elif ending == ".page.html":
+            content = self.content(ending, texts=texts)
         else:
             content = self.content(ending, texts=texts, title=title)
         write_atomically(path, content)
         return path
 
 
-EXPORT_OPTIONS = {".html": ("texts", "title"), ".card.json": ("protocol", "margin", "judge")}
+LONG_ENDINGS = (".card.json", ".page.html")
+"""Endings of two parts, which decide what is written."""
+EXPORT_OPTIONS = {
+    ".html": ("texts", "title"),
+    ".page.html": ("texts",),
+    ".card.json": ("protocol", "margin", "judge"),
+}
 """Which options of ``Run.export`` a kind of file has. All other kinds have none."""
 
 
@@ -414,8 +438,9 @@ def _refuse_options(name: str, ending: str, options: Mapping[str, Any]) -> None:
     ]
     if extra:
         raise LabError(
-            f"{name} has no {', '.join(extra)}. Only a report (.html) has texts and a title. Only "
-            f"a judge card (.card.json) has the other options."
+            f"{name} has no {', '.join(extra)}. Only a report (.html) has texts and a title, and "
+            f"one on one sheet (.page.html) has texts. Only a judge card (.card.json) has the "
+            f"other options."
         )
 
 
@@ -458,13 +483,23 @@ class Contrast:
 class Lab:
     """A store of runs. A new file is made if there is none.
 
-    Only one process can have a store open. Use it in a ``with`` block, or call ``close``.
+    Only one process can write a store. Use it in a ``with`` block, or call ``close``.
+
+    read_only: change nothing. The store can then be read while another process writes it, as it
+    is at this moment. told: hears what is being waited for.
     """
 
-    def __init__(self, path: str | Path = "lab.duckdb") -> None:
+    def __init__(
+        self,
+        path: str | Path = "lab.duckdb",
+        *,
+        read_only: bool = False,
+        told: Callable[[str], None] | None = None,
+    ) -> None:
         from rubriclab.store.store import Store
 
-        self.store = Store.open(Path(path))
+        opened = Store.open_to_read if read_only else Store.open_when_free
+        self.store = opened(Path(path), told=told)
 
     def __enter__(self) -> Lab:
         return self
@@ -568,6 +603,7 @@ def run(
     tries: int | None = None,
     ask_all: bool = False,
     progress: Callable[[Snapshot], None] | None = None,
+    told: Callable[[str], None] | None = None,
 ) -> Run:
     """Run a study, or continue it, and return the run when it has ended or paused.
 
@@ -583,7 +619,7 @@ def run(
     parsed (``Run.reading_checks``). tries: ask only so many calls of each judge, and pause.
     ask_all: ask every planned call of a study that stops early.
     ray: the address of a Ray cluster whose nodes ask the calls.
-    progress: is called twice a second.
+    progress: is called twice a second. told: hears for whom the store is waited for.
     """
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.runs.runner import Run as Running
@@ -593,7 +629,8 @@ def run(
         plan = plan_of_file(study, items=items, drop=drop, trust=trust, functions=judges)
     else:
         plan = study
-    opened = Store.open(Path(store))
+    opened = Store.open_when_free(Path(store), told=told)
+    opened.share()
     running: Running | None = None
     try:
         running = Running(

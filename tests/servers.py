@@ -83,11 +83,21 @@ class Pages:
         app.router.add_route("*", "/{path:.*}", self.handler)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0, backlog=1024, ssl_context=self.tls).start()
-        self.port = self._runner.addresses[0][1]
+        handlers = self._runner.server
+        assert handlers is not None
+        self._listening = await asyncio.get_running_loop().create_server(
+            handlers, "127.0.0.1", 0, backlog=1024, ssl=self.tls
+        )
+        self.port = self._listening.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *error: object) -> None:
+        # Accept no more, then let what was accepted reach the server. asyncio loses a connection
+        # whose server closes in between: it would be collected, with a warning, in another test.
+        for listening in self._listening.sockets:
+            asyncio.get_running_loop().remove_reader(listening.fileno())
+        await asyncio.sleep(0.01)
+        self._listening.close()
         await self._runner.cleanup()
         await asyncio.sleep(0.01)  # closed connections are told so in the loop's next rounds
 

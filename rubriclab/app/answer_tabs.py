@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app.chart_view import chart
-from rubriclab.app.frame import PAGES, fold, labelled, safe
+from rubriclab.app.frame import PAGES, fold, safe
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.exports.table import spoken
 from rubriclab.figures.judge_pictures import balanced_against_fixed, orders_enough
@@ -32,8 +32,9 @@ MOST_HIGH = 470
 """Pixels of a table of orders: twelve lines, and longer ones scroll."""
 MOST_CAUTIONS = 2
 """Cautions shown with the answer. The others follow among the numbers."""
+WITH_CELLS = ("cells", "bars_over_cells")
+"""Kinds of pictures whose cells lead to their calls."""
 COLOURS = {
-    "bias": {EFFECT: "orange", EQUIVALENT: "green"},
     "people": {POOR: "orange", GOOD: "green"},
     "helps": {EFFECT: "green", EQUIVALENT: "orange"},
     "compare": {EFFECT: "orange", EQUIVALENT: "green"},
@@ -65,16 +66,14 @@ HELPS = {
 """Title of a fold -> its measures, or topics for measures that no fold names."""
 
 
-def show_answer(answer: Answer, kind: str = "bias") -> None:
+def show_answer(answer: Answer, kind: str) -> None:
     """Draw headline, line, questions with badges, what to do, and cautions.
 
-    ``kind``: a key of COLOURS. The page's own answer is ``bias``; its headline is the title.
+    ``kind``: a key of COLOURS. The page's own answer is drawn by ``first_screen.py``.
     """
-    is_title = kind == "bias"
     if answer.early:
         st.markdown(f":gray[:material/hourglass_top: {safe(answer.early)}]")
-    heading = st.title if is_title else st.header
-    heading(labelled(answer.headline, answer.simulated and is_title), anchor=False)
+    st.header(safe(answer.headline), anchor=False)
     st.markdown(emphasised(answer.line, answer.strong))
     if answer.looked:
         st.markdown(f":gray[:material/flag: {safe(answer.looked)}]")
@@ -110,7 +109,6 @@ def answer_with_picture(
     kind: str,
     shown: Shown,
     key: str,
-    on_click: Callable[[], None] | None = None,
     *,
     below: Callable[[], None] | None = None,
 ) -> None:
@@ -123,7 +121,7 @@ def answer_with_picture(
     if shown.picture is not None:
         with right, st.container(key=f"pictures-{kind}"):
             st.header(shown.title, anchor=False)
-            show_picture(shown, key, on_click)
+            show_picture(shown, key, None)
 
 
 def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) -> None:
@@ -132,7 +130,7 @@ def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) ->
     ``on_click``: called after a click on a cell. Only heatmaps have cells.
     """
     if shown.picture is not None:
-        clicked = on_click if shown.picture.kind == "cells" else None
+        clicked = on_click if shown.picture.kind in WITH_CELLS else None
         chart(shown.picture, key=key, on_select=clicked, note=shown.note)
 
 

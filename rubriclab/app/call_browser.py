@@ -6,7 +6,7 @@ are the ones that were sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -362,11 +362,8 @@ def show_cards(cards: tuple[Card, ...]) -> None:
             show_card(card)
 
 
-def show_card(card: Card, below: Callable[[], None] | None = None) -> None:
-    """Draw a card: positions grey, scores bold, the chosen line tinted.
-
-    ``below`` draws more under it, for example why there is no score.
-    """
+def show_card(card: Card) -> None:
+    """Draw a card: positions grey, scores bold, the chosen line tinted."""
 
     def plain(text: str, most: int) -> str:
         return escape(printable(shorten(text, most)))
@@ -386,8 +383,6 @@ def show_card(card: Card, below: Callable[[], None] | None = None) -> None:
             f'<div class="card"><strong>{plain(card.title, 120)}</strong>'
             f"<ol>{''.join(rows)}</ol>{foot}</div>"
         )
-        if below is not None:
-            below()
 
 
 def open_calls(key: str) -> None:

@@ -134,6 +134,7 @@ class Draft:
     judgments, before it becomes a run. problems: by step, why the study cannot be launched.
     suggested: the name that the page suggested last. before: the run that is repeated with changes.
     keep_wording: whether changed words of the rubric are compared with that run's own words.
+    run: the id of the run that brought the data along, whether repeated or imported; else empty.
     """
 
     study: Study = field(
@@ -151,6 +152,7 @@ class Draft:
     suggested: str = ""
     before: Before | None = None
     keep_wording: bool = True
+    run: str = ""
     _known: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     def change(self, **parts: Any) -> None:
@@ -210,6 +212,15 @@ class Draft:
             f"data {number}",
             study.data[number],
             lambda: dataset_of(study, number, self.uploads, rubric),
+        )
+
+    def whole(self, number: int = 0) -> DataSet:
+        """Return the items of a data set before any are drawn. Raises LabError as ``dataset``."""
+        part = changed(self.study.data[number], take=None)
+        data = (*self.study.data[:number], part, *self.study.data[number + 1 :])
+        study, rubric = self.study.model_copy(update={"data": data}), self.rubric(number)
+        return self._read(
+            f"whole {number}", part, lambda: dataset_of(study, number, self.uploads, rubric)
         )
 
     def missing_rubrics(self) -> list[str]:

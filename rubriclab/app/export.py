@@ -18,15 +18,15 @@ from rubriclab.app.forms import download
 from rubriclab.app.frame import faults, fold, safe, verbatim
 from rubriclab.apply.card import read_card
 from rubriclab.core.operations import derived
+from rubriclab.data.lab_folder import lab_folder
 from rubriclab.data.safe_files import csv_text
-from rubriclab.data.sample import lab_folder
 from rubriclab.exports.gate_lines import derived_line
 from rubriclab.exports.report import INCLUDE, default_title, drawings_of, svg_of
 from rubriclab.model.judgment import RULES
 from rubriclab.model.text import count, file_name
 from rubriclab.study.template import named
 from rubriclab.words.phrases import ci, number, order_title, say
-from rubriclab.words.subject import subjects_of_orders
+from rubriclab.words.subject import subjects, subjects_of_orders
 
 if TYPE_CHECKING:
     from rubriclab.api import Run as Kept
@@ -38,6 +38,7 @@ PARTS = dict(
         ("Answer", "Charts", "Example of one answer", "Method", "All numbers"), INCLUDE, strict=True
     )
 )
+TEXTS_OFF = "Off: no answers and no raters, only numbers, names of judges, and your rubric."
 PREVIEW = ("item_id", "ordering", "score", "position", "status", "reply")
 METHODS = {"Recommended": "", "One order": "one order", "Average": "average of orders"}
 """Method on the page -> its name in a card and in the command."""
@@ -61,7 +62,8 @@ def page() -> None:
         return
     st.title("Export", anchor=False)
     kinds = {
-        "One-page report": _report,
+        "One-page report": _one_page,
+        "Full report": _report,
         "Judge card": _card,
         "Paper and slides": _paper,
         "Data": _data,
@@ -92,6 +94,25 @@ def _choice(label: str, options: Mapping[str, T], key: str, help: str | None = N
     return options[str(chosen)]
 
 
+def _one_page(run: Kept, name: str, left: Any, right: Any) -> None:
+    """Draw the report of one sheet for each judge: its options on the left, itself on the right."""
+    with left:
+        sheets = len(subjects(run.findings))
+        said = "One A4 sheet, ready to print."
+        if sheets > 1:
+            said = f"One A4 sheet for each judge and setting, {sheets} in all, ready to print."
+        st.markdown(said)
+        texts = st.toggle("Include the example's text", key="page-texts", help=TEXTS_OFF)
+        with faults(), st.spinner("Writing the report…"):
+            content = run.content(".page.html", texts=texts)
+            file = file_name(name, ".page.html")
+            download("Download report (HTML)", content, file, type="primary", key="download-page")
+            with right:
+                st.caption("Preview")
+                _framed(content, "Preview of the one-page report", 1150)
+        _terminal(f"rubriclab export {run.id} --out report.page.html")
+
+
 def _report(run: Kept, name: str, left: Any, right: Any) -> None:
     """Draw the report's title and parts on the left, and the report itself on the right."""
     with left:
@@ -110,8 +131,7 @@ def _report(run: Kept, name: str, left: Any, right: Any) -> None:
         texts = st.toggle(
             "Include texts and rater names",
             key="texts",
-            help="Off: the file contains numbers, names of judges, and your rubric, but no "
-            "answers and no raters.",
+            help=TEXTS_OFF,
         )
         with faults(), st.spinner("Writing the report…"):
             content = run.content(

@@ -8,20 +8,25 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, ParamSpec
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rubriclab.app import state
+from rubriclab.app.session_keys import session_keys
+from rubriclab.data.lab_folder import lab_folder
 from rubriclab.judges.served import served
-from rubriclab.model.consent import Consent, NoConsent
+from rubriclab.model.consent import Consent, NoConsent, is_pasted
 from rubriclab.model.text import LabError, digest, shorten, without_invisible
 
 log = logging.getLogger("rubriclab")
 
+P = ParamSpec("P")
 HERE = Path(__file__).parent
-PAGES = HERE.parents[1] / "pages"
+PAGES = lab_folder() / "pages"
 LONG_MESSAGE = 320
 """Height in pixels of the box around a long message: enough for some fifteen lines."""
 
@@ -100,14 +105,22 @@ def ask_consent(missing: NoConsent) -> None:
     Nothing is repeated by itself: the visitor presses again what needed the consent. On a served
     lab, visitors do not own the keys, so only the owner can agree, when starting the lab.
     """
-    for variable, address in missing.wanted:
+    own = [consent for consent in missing.wanted if is_pasted(consent.variable)]
+    for _, address in own:
+        st.warning(
+            f"Nothing was sent. The key that you pasted would be sent to **{safe(address, 300)}**. "
+            "Say yes only if you trust this address with it.",
+            icon=":material/key:",
+        )
+    owners = [consent for consent in missing.wanted if consent not in own]
+    for variable, address in owners:
         st.warning(
             f"Nothing was sent. The key in **{safe(variable, 100)}** would be sent to "
             f"**{safe(address, 300)}**, and nobody has agreed to that on this machine.",
             icon=":material/key:",
         )
-    if served():
-        listed = ",".join(f"{variable}@{address}" for variable, address in missing.wanted)
+    if served() and owners:
+        listed = ",".join(f"{variable}@{address}" for variable, address in owners)
         st.markdown(
             f"The owner of this lab can agree by starting it with "
             f"RUBRICLAB\\_KEYS={safe(listed, 600)}."
@@ -124,8 +137,14 @@ def ask_consent(missing: NoConsent) -> None:
 
 
 def _agree(wanted: Sequence[Consent]) -> None:
+    # A pasted key is the visitor's own and is gone with the visit, and so is the yes to it.
+    session_keys().agreed |= {consent for consent in wanted if is_pasted(consent.variable)}
+    kept = [consent for consent in wanted if not is_pasted(consent.variable)]
+    if not kept:
+        announce("Agreed, for this visit.")
+        return
     try:
-        state.store().agree(wanted)
+        state.store().agree(kept)
     except LabError as fault:
         announce(safe(str(fault), 300))
         return
@@ -134,7 +153,51 @@ def _agree(wanted: Sequence[Consent]) -> None:
 
 def go(name: str, **query: str | list[str]) -> NoReturn:
     """Open another page, with this query in its address."""
+    drop_fragments()
     st.switch_page(page_file(name), query_params=query)
+
+
+def drop_fragments() -> None:
+    """Forget the fragments of the page that is being left.
+
+    A slow browser may still ask for one of them, by its timer, while the server already draws the
+    next page. Streamlit would then turn back to the old page only for that fragment, find it gone,
+    and leave the visitor with a blank page. It drops such a request only if it has forgotten the
+    fragment, which it does by itself no earlier than at the end of the next page.
+    """
+    context = get_script_run_ctx()
+    if context is not None:
+        context.fragment_storage.clear()
+
+
+def refreshed(draw: Callable[P, None], *, every: float) -> Callable[P, None]:
+    """Return the function as a fragment of the present page that is drawn again by a timer.
+
+    Streamlit names a fragment after its function. Under one name on two pages, a late request of
+    the page before would not be dropped (see ``drop_fragments``), so the page is in the name.
+    ``every``: seconds.
+    """
+
+    @wraps(draw)
+    def of_this_page(*args: P.args, **more: P.kwargs) -> None:
+        draw(*args, **more)
+
+    context = get_script_run_ctx()
+    page = context.page_script_hash if context is not None else ""
+    of_this_page.__qualname__ = f"{draw.__qualname__} {page}"
+    return st.fragment(of_this_page, run_every=every)
+
+
+def enter_page() -> None:
+    """Drop the fragments of the page before, if this run draws another page than the last one.
+
+    Links of the bar change the page without ``go``.
+    """
+    context = get_script_run_ctx()
+    drawn = context.page_script_hash if context is not None else ""
+    if st.session_state.get("frame page") != drawn:
+        drop_fragments()
+        st.session_state["frame page"] = drawn
 
 
 def announce(text: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from rubriclab.app import runs, state
-from rubriclab.app.chart_view import chart
 from rubriclab.app.forms import sample_button, setup_button
 from rubriclab.app.frame import contained, faults, go, labelled, safe
 from rubriclab.model.text import count
@@ -17,34 +17,64 @@ if TYPE_CHECKING:
 
 
 def page() -> None:
-    """Draw the ways in on the left, and the latest run on the right."""
+    """Draw the swing of one answer, the latest run, and the ways in."""
     st.title("Does your judge read the rubric, or the order it is in?", anchor=False)
     st.markdown(
         "An LLM judge picks a score from a list. List the same descriptions in another order, and "
-        "the score may change.  \nThat is **position bias**. rubriclab measures it with your data, "
+        "the score may change. That is **position bias**. rubriclab measures it with your data, "
         "your rubric, and your judge."
     )
-    st.space("small")
-    left, right = st.columns([1.06, 1], gap="large")
-    with left:
-        with st.container(border=True):
-            st.markdown("**See it with one answer**")
-            st.markdown("Two orders of one rubric, side by side. No set-up.")
-            if st.button("Try it", icon=":material/bolt:", type="primary", width="stretch"):
-                go("try")
-        with st.container(border=True):
-            st.markdown("**Measure your judge**")
-            st.markdown("Your file, your rubric, five short steps. Or start with the sample.")
-            with st.container(horizontal=True):
-                setup_button(width="stretch", primary=False)
-                sample_button(width="stretch")
-        with st.container(border=True):
-            st.markdown("**New to position bias?**")
-            st.markdown("Four pictures, two minutes.")
-            if st.button("Learn", icon=":material/school:", width="stretch"):
-                go("learn")
-    with right, st.container(border=True, key="home-latest"):
+    left, right = st.columns(2, gap="medium")
+    with left, st.container(border=True, key="home-swing", height="stretch"), faults():
+        _swing()
+    with right, st.container(border=True, key="home-latest", height="stretch"):
         _latest()
+    doors = st.columns(3, gap="medium")
+    with doors[0]:
+        _door("See it with one answer", "Drag the list, and watch the score.", _try_button)
+    with doors[1]:
+        _door("Measure your judge", "Your file, your rubric, five steps.", _measure_buttons)
+    with doors[2]:
+        _door("New to position bias?", "Four pictures, two minutes.", _learn_button)
+
+
+def _door(title: str, words: str, buttons: Callable[[], None]) -> None:
+    """Draw a way in: what is behind it, and its button or buttons."""
+    with st.container(border=True, height="stretch"):
+        st.markdown(f"**{title}**  \n{words}")
+        buttons()
+
+
+def _try_button() -> None:
+    if st.button("Try it", icon=":material/bolt:", type="primary", width="stretch"):
+        go("try")
+
+
+def _measure_buttons() -> None:
+    with st.container(horizontal=True):
+        setup_button(width="stretch", primary=False)
+        sample_button(width="stretch")
+
+
+def _learn_button() -> None:
+    if st.button("Learn", icon=":material/school:", width="stretch"):
+        go("learn")
+
+
+def _swing() -> None:
+    """Draw an answer of the recorded example in the two orders whose scores differ most."""
+    with st.spinner("Computing…"):
+        from rubriclab.app.first_screen import swing
+        from rubriclab.figures.evidence import swing_example
+        from rubriclab.words.subject import subject_of
+
+        run_id = state.recorded()
+        findings = state.findings(run_id)
+        subject = subject_of(findings)
+        example = swing_example(findings, subject, state.kept(run_id).judged_text)
+    if example is not None:
+        swing(example)
+    st.caption(f"Recorded with {safe(subject.judge, 60)}, a small model, on the lab's own sample.")
 
 
 def _latest() -> None:
@@ -96,28 +126,29 @@ def _stopped(info: RunInfo) -> None:
 
 
 def _finished(info: RunInfo, caption: str) -> None:
-    """Draw the headline, the line, and the picture of a finished run."""
+    """Draw the headline with its badge, and the line, of a finished run."""
     st.caption(caption)
     with st.spinner("Computing…"):
         # Imported here, so that the page's other half is drawn while these modules load.
         from rubriclab.app.answer_tabs import emphasised
-        from rubriclab.figures.pictures import main_picture
+        from rubriclab.app.first_screen import LOOKS, badge
         from rubriclab.words.answer import judged
         from rubriclab.words.several import over_one_of_many
         from rubriclab.words.subject import subject_of
 
         findings = state.findings(info.id)
         subject = subject_of(findings)
-        answer, picture = judged(findings, subject), main_picture(findings, subject).picture
+        answer = judged(findings, subject)
         every = over_one_of_many(findings, subject)
+    word = answer.word or ""
+    headline = labelled(answer.headline, answer.simulated)
     if every:
         st.header(safe(every), anchor=False)
         st.caption(f"Below: {safe(subject.judge, 60)} alone")
-        st.markdown(f"**{labelled(answer.headline, answer.simulated)}**")
-    else:
-        st.header(labelled(answer.headline, answer.simulated), anchor=False)
-    st.markdown(emphasised(answer.line, answer.strong))
-    if picture is not None:
-        chart(picture, key="home-chart", height=260, data=False)
-    with st.container(horizontal_alignment="center"):
-        runs.open_button("Open this run", info, ":material/arrow_forward:", "tertiary")
+    with st.container(key=f"word-{LOOKS.get(word, 'none')}"):
+        if every:
+            st.markdown(f"**{headline}** {badge(word)}".strip())
+        else:
+            st.header(f"{headline} {badge(word)}".strip(), anchor=False)
+        st.markdown(emphasised(answer.line, answer.strong))
+    runs.open_button("Open this run", info, ":material/arrow_forward:", "tertiary")

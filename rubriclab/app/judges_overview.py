@@ -28,7 +28,9 @@ from rubriclab.words.subject import CHOICES, Subject
 
 MOST_UNPARSED = 0.1
 """A judge with more replies that could not be parsed is marked: its numbers rest on the others."""
-PERCENT = ("PC", "Error", "RS", "Accuracy")
+UNPARSED = "Unparsed"
+"""The column of the plain share of replies without a choice, next to the paper's error rate."""
+PERCENT = ("PC", "Error", UNPARSED, "RS", "Accuracy")
 NARROW = 76
 """Width of a column of numbers, in px: all of them fit beside the verdicts."""
 MOST_HIGH = 760
@@ -89,6 +91,8 @@ def _table(several: Several, reorder: str, subjects: list[Subject]) -> None:
             entry[heading] = " · ".join(filter(None, (word, texts.get(question, ""))))
         lines.append(entry)
     table = pd.DataFrame(lines)
+    if UNPARSED in table and table[UNPARSED].equals(table["Error"]):
+        table = table.drop(columns=UNPARSED)  # nothing is lost, or whole comparisons are
     strength = next((name for name in ("V", "PC", "Gap") if name in table), None)
     if strength is not None:
         table = table.sort_values(strength, ascending=strength == "PC")
@@ -122,6 +126,8 @@ def _table(several: Several, reorder: str, subjects: list[Subject]) -> None:
         note += f" †: more than {MOST_UNPARSED:.0%} of its replies could not be parsed."
     if "Error" in table:
         note += f" {MEASURES['error_rate'].sign}"
+    if UNPARSED in table:
+        note += f" {UNPARSED}: that plain share."
     if "Gap" in table:
         note += " Gap: the verdict's own size, without noise. Positions has the paper's, with it."
     st.caption(note)
@@ -152,6 +158,10 @@ def _numbers(findings: Findings, subject: Subject) -> dict[str, float]:
         row = whole_row(findings, measure, subject.condition)
         if row is not None and math.isfinite(row.value):
             numbers[name] = 100 * row.value if name in PERCENT else row.value
+        if name == "Error":
+            parsed = whole_row(findings, "parsed_share", subject.condition)
+            if parsed is not None and math.isfinite(parsed.value):
+                numbers[UNPARSED] = 100 * (1 - parsed.value)
     if subject.reorder == "criteria" and subject.positions is not None:
         numbers["Gap"] = subject.positions.value
     return numbers

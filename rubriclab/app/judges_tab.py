@@ -50,10 +50,14 @@ def views_of(several: Several) -> list[View]:
 
 
 def is_shown(several: Several) -> bool:
-    """Return whether there is anything to compare: judges, data sets, or ways to ask."""
+    """Return whether there is anything to compare: judges, data sets, ways to ask, or forms.
+
+    One judge that was asked in several forms has the views of forms, which no other tab draws.
+    """
     asked = {about.reorder for about in several.findings.conditions}
     several_of_one = (several.judges, several.datasets, asked)
-    return max(map(len, several_of_one)) > 1 and bool(views_of(several))
+    compared = max(map(len, several_of_one)) > 1 or judges_forms.has(several)
+    return compared and bool(views_of(several))
 
 
 def draw(several: Several) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from rubriclab.app import frame, guard, state
+from rubriclab.app import doomed_runs, frame, guard, state
 from rubriclab.judges.keys import hide_environment
 from rubriclab.model.text import LabError, printable, shorten
 
@@ -46,16 +46,22 @@ WATCH_SECONDS = 2.0
 
 def run() -> None:
     """Draw the bar and the page that the address names. ``app.py`` calls this on every rerun."""
-    # This comes first: otherwise the browser would fetch the page's icon from a font server.
+    frame.enter_page()
+    # Before all that is drawn: else the browser would fetch the page's icon from a font server.
     st.set_page_config(page_icon=str(frame.HERE / "mark.svg"), layout="wide")
     st.logo(str(frame.HERE / "logo.svg"), size="medium")
     st.html(frame.HERE / "style.css")
     if st.context.theme.type == "dark":
         st.html(frame.HERE / "dark.css")
     page = _bar()
+    if doomed_runs.waiting():
+        with suppress(LabError):
+            doomed_runs.sweep(
+                state.store_path(), state.store().delete, leaves=page.url_path != "runs"
+            )
     with suppress(LabError):  # the page itself reports a store that cannot be opened
         if _any_running(page.title):
-            _watch(page.title)
+            frame.refreshed(_watch, every=WATCH_SECONDS)(page.title)
     if reason := guard.open_to_others():
         st.warning(reason, icon=":material/lock_open:")
     st.session_state["frame entered"] = True
@@ -95,6 +101,9 @@ async def serving(_app: object) -> AsyncIterator[None]:
         from rubriclab.runs.manager import stop_everything
 
         await asyncio.to_thread(stop_everything)
+    if doomed_runs.waiting():
+        with suppress(LabError):
+            doomed_runs.sweep(state.store_path(), state.store().delete, leaves=True, ends=True)
 
 
 def _bar() -> st.Page:
@@ -130,7 +139,6 @@ def _any_running(title: str) -> bool:
     return bool(running)
 
 
-@st.fragment(run_every=WATCH_SECONDS)
 def _watch(title: str) -> None:
     """Show the progress of running runs in the tab's title; redraw the page when one ends."""
     active = state.active()

@@ -20,8 +20,10 @@ import streamlit as st
 from rubriclab.app import (
     answer_tabs,
     call_browser,
+    first_screen,
     judges_paper_table,
     judges_tab,
+    present,
     rate,
     state,
 )
@@ -32,9 +34,15 @@ from rubriclab.app.judges_view import Several
 from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.exports.paper_table import PaperTable, paper_table
-from rubriclab.exports.report import method_lines
+from rubriclab.exports.report import method_brief, method_lines
 from rubriclab.figures import pictures
-from rubriclab.figures.marks import Picture
+from rubriclab.figures.first_pictures import (
+    OrderMeans,
+    first_picture,
+    mean_by_order,
+    order_means,
+    two_orders,
+)
 from rubriclab.figures.pictures import Shown
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
@@ -42,8 +50,15 @@ from rubriclab.model.text import count, printable, shorten
 from rubriclab.words.answer import Answer, judged
 from rubriclab.words.compact import cost_rows, cost_sentence
 from rubriclab.words.phrases import MINUS, ci, readable
-from rubriclab.words.several import over_one_of_many
-from rubriclab.words.subject import CHOICES, Subject, calls_in, settings, subjects_by_name
+from rubriclab.words.several import headline, over_one_of_many
+from rubriclab.words.subject import (
+    CHOICES,
+    Subject,
+    calls_in,
+    settings,
+    subjects_by_name,
+    subjects_of_orders,
+)
 from rubriclab.words.what_helps import has_help
 from rubriclab.words.with_people import has_people
 
@@ -54,6 +69,13 @@ if TYPE_CHECKING:
 VIEW = ("tab", "view", "baseline", "smallest", "share", "unit", "margin", "protocol")
 """What else a link to a view names. None of it holds for another run."""
 NO_PEOPLE = "No human scores yet. Add some to see how well the judge agrees with people."
+STATUS_SAID = {
+    "unparsed": "No score was found in it.",
+    "truncated": "It stops at the length limit, before a score.",
+    "refused": "The judge refused to answer.",
+    "error": "The call failed.",
+}
+"""Why a reply has no score."""
 MOST_COSTS = 10
 """Orders whose Bias Cost is listed; the fold of all numbers has the others."""
 DRAWN_ABOVE = ("position_share", "position_given_score", "position_shift", "first_minus_last")
@@ -74,7 +96,7 @@ class Chosen:
     """What the header row chose: a run, how its results are computed, and one judge of it.
 
     codes: the codes of its conditions by ordering strategy. condition: the code of the condition
-    whose pictures and judgments are shown.
+    whose pictures and judgments are shown. every_judge: all judges were chosen together.
     """
 
     info: RunInfo
@@ -82,6 +104,7 @@ class Chosen:
     subject: Subject
     codes: dict[str, int]
     condition: int
+    every_judge: bool = False
 
 
 def page() -> None:
@@ -93,24 +116,26 @@ def page() -> None:
     if "rate" in st.query_params:
         rate.page(info)
         return
+    if present.wanted():
+        present.page(info)
+        return
     chosen, menu = _header(info)
     findings, subject = chosen.findings, chosen.subject
     answer = judged(findings, subject)
     with menu, st.container(horizontal=True):
+        present.button(subject)
         _menu(info, answer)
         logged_button(info, "results-logged")
     several = several_of(chosen)
-    _all_judges(several, subject)
-    key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
-    answer_tabs.answer_with_picture(
-        answer,
-        "bias",
-        _main(chosen),
-        key,
-        partial(call_browser.open_calls, key),
-        below=partial(_ask_rest, chosen),
-    )
+    if chosen.every_judge:
+        _verdict_rows(chosen)
+        st.caption(f"Below, all tabs but Judges are about {safe(subject.judge, 60)} alone.")
+    else:
+        _first_screen(chosen, answer)
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
+    measured = order_means(findings.judgments.arms[chosen.condition])
+    if subject.variant or subject.reorder in (*CHOICES, "criteria") or measured is not None:
+        parts["Orders"] = lambda: _orders(chosen, answer, measured)
     if judges_tab.is_shown(several):
         parts["Judges"] = lambda: judges_tab.draw(several)
     if subject.calls and has_people(findings, subject.condition):
@@ -126,11 +151,55 @@ def page() -> None:
     tabs(parts, "Judges" if len(ways) > 1 and "Judges" in parts else "Bias")
 
 
-def _all_judges(several: Several, subject: Subject) -> None:
-    """Say for how many judges the order matters, and that the answer below is of one of them."""
-    said = over_one_of_many(several.findings, subject)
-    if said:
-        st.markdown(f"**{safe(said)}.** The answer below is about {safe(subject.judge, 60)} alone.")
+def _first_screen(chosen: Chosen, answer: Answer) -> None:
+    """Draw the answer about the chosen judge, its picture, an example, and what to do."""
+    subject = chosen.subject
+    key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
+    nothing_parsed = bool(subject.asked) and not subject.calls
+    first_screen.draw(
+        answer,
+        chosen.findings,
+        subject,
+        first_picture(chosen.findings, subject, chosen.condition),
+        key=key,
+        on_click=partial(call_browser.open_calls, key),
+        text_of=state.kept(chosen.info.id).judged_text,
+        read_orders=_read_orders,
+        instead=partial(_last_reply, chosen) if nothing_parsed else None,
+        below=partial(_ask_rest, chosen),
+    )
+
+
+def _read_orders(item: str) -> None:
+    """Open the judgments of one answer, in all its orders."""
+    call_browser.open_here({"tab": "Judgments", "find": item})
+
+
+def _verdict_rows(chosen: Chosen) -> None:
+    """Draw a line for each judge of the run; a click opens its answer."""
+    findings, reorder = chosen.findings, chosen.subject.reorder
+    every = [subject for subject in subjects_of_orders(findings) if subject.reorder == reorder]
+
+    def open_judge(row: Answer) -> None:
+        about = findings.conditions[row.condition]
+        st.query_params["judge"] = about.judge
+        st.query_params["dataset"] = about.dataset
+
+    rows = [judged(findings, subject) for subject in every]
+    first_screen.verdict_rows(headline(every), rows, open_judge)
+
+
+def _last_reply(chosen: Chosen) -> None:
+    """Draw the last reply of a judge of which none could be parsed, and the way to fix it."""
+    info = chosen.info
+    table = state.kept(info.id).judgments(condition=chosen.condition)
+    if len(table) and "reply" in table:
+        last = table.iloc[-1]
+        first_screen.last_reply(str(last["reply"] or ""), STATUS_SAID.get(last["status"], ""))
+    if state.kept(info.id).plan is None:
+        return
+    if st.button("Fix and ask again", icon=":material/build:", key="fix-unparsed"):
+        go("setup", again=info.id)
 
 
 def _ask_rest(chosen: Chosen) -> None:
@@ -249,19 +318,19 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
     Widgets are created in another order than they are shown in: the condition is chosen from the
     findings, which depend on the options to its right.
     """
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="results-header"):
         choose_run(info, "results")
         conditions = state.kept(info.id).table.conditions
-        judge = _judge([asked.judge for asked in conditions])
+        judge, every_judge = _judge([asked.judge for asked in conditions])
         datasets = [asked.dataset for asked in conditions if asked.judge == judge]
         dataset = choice("Data set", datasets, "dataset")
         named = settings(conditions, judge, dataset)
         condition_box = st.container(width="content")
-        with st.popover("Options", icon=":material/tune:"):
+        options, menu = _header_buttons()
+        with options:
             reading = _reading(info, conditions[next(iter(named.values()))].scores)
             strategy_box = st.container()
             _ways_to_human_scores(info)
-        menu = st.container(width="content")
         with st.spinner("Computing…", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
         every = subjects_by_name(findings, judge, dataset)
@@ -277,17 +346,26 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
                 "For the pictures and the single judgments. The three questions use all "
                 "strategies together."
             )
-    return Chosen(info, findings, subject, codes, codes[picked]), menu
+    return Chosen(info, findings, subject, codes, codes[picked], every_judge), menu
 
 
-def _judge(judges: Sequence[str]) -> str:
-    """Ask for a judge. The last choice is all of them, which opens the tab Judges.
+def _header_buttons() -> tuple[Any, Any]:
+    """Return (the popover of options, the container of the menu): the buttons of the header row.
 
-    That tab is about every judge whoever is chosen, so the answer above it stays that of one.
+    Whatever else can be done with the shown judge has its button here, left of the options.
+    """
+    options = st.popover("Options", icon=":material/tune:")
+    return options, st.container(width="content")
+
+
+def _judge(judges: Sequence[str]) -> tuple[str, bool]:
+    """Ask for a judge; return it, and whether all of them were chosen.
+
+    The last choice is all judges: a line for each, and the tab Judges.
     """
     judges = list(dict.fromkeys(judges))
     if len(judges) < 2:
-        return judges[0]
+        return judges[0], False
     every = f"All {len(judges)} judges"
 
     def open_their_tab(chosen: str) -> None:
@@ -296,7 +374,7 @@ def _judge(judges: Sequence[str]) -> str:
             st.session_state["tab"] = "Judges"
 
     chosen = choice("Judge", [*judges, every], "judge", open_their_tab)
-    return judges[0] if chosen == every else chosen
+    return (judges[0], True) if chosen == every else (chosen, False)
 
 
 def _ways_to_human_scores(info: RunInfo) -> None:
@@ -434,12 +512,6 @@ def _unit(run: Kept, own: str) -> str:
 # ------------------------------------------------------------ the answer's picture and the tab Bias
 
 
-def _main(chosen: Chosen) -> Shown:
-    """Return the picture next to the answer, with a note that ends in what it is made of."""
-    shown = pictures.main_picture(chosen.findings, chosen.subject, chosen.condition)
-    return shown._replace(note=f"{shown.note} {_made_of(chosen)}")
-
-
 def _made_of(chosen: Chosen) -> str:
     """Say how many calls, answers, criteria, and orders the pictures show."""
     arm = chosen.findings.judgments.arms[chosen.condition]
@@ -456,12 +528,29 @@ def _made_of(chosen: Chosen) -> str:
 
 def _bias(chosen: Chosen, answer: Answer) -> None:
     """Draw the tab Bias: pictures, the papers' terms, levels of factors, and the rest in folds."""
+    made_of = f"The picture shows {_made_of(chosen)}"
     if len(chosen.codes) > 1:
-        strategy = chosen.findings.conditions[chosen.condition].strategy
-        st.caption(
-            f"The pictures show only the {safe(strategy, 40)} orders. The three questions use "
-            "all of this judge's orders."
-        )
+        made_of += " The questions use all of this judge's orders."
+    if said := over_one_of_many(chosen.findings, chosen.subject):
+        judge = safe(chosen.subject.judge, 60)
+        made_of = f"{safe(said)}. All here is about {judge} alone. {made_of}"
+    st.caption(made_of)
+    known = {row.measure for row in chosen.findings.rows}
+    printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]
+    if printed:
+        st.markdown("**In the terms of the papers**")
+        show_table(paper_table(chosen.findings, printed))
+    _costs(chosen)
+    for factor in pictures.levelled_factors(chosen.findings):
+        _by_level(chosen.findings, factor)
+    fold("More numbers: strength, tests, order by order", lambda: _more(chosen, answer), key="more")
+    if chosen.subject.calls:
+        st.caption(safe(method_brief(chosen.findings, chosen.subject), 400))
+    fold("How this was computed, and what it assumes", lambda: _how(chosen), icon="rule", key="how")
+
+
+def _more_pictures(chosen: Chosen) -> None:
+    """Draw the pictures of what the calls listed, beside each other where they fit."""
     drawn = [
         (shown, shown.picture.kind) for shown in _pictures(chosen) if shown.picture is not None
     ]
@@ -472,18 +561,6 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
             st.markdown(shown.title)
             key = f"{kind}-{chosen.condition}"
             answer_tabs.show_picture(shown, key, partial(call_browser.open_calls, key))
-    if answer.note:  # about single orders, so it follows the pictures of all orders
-        st.markdown(safe(answer.note))
-    known = {row.measure for row in chosen.findings.rows}
-    printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]
-    if printed:
-        st.markdown("**In the terms of the papers**")
-        show_table(paper_table(chosen.findings, printed))
-    _costs(chosen)
-    for factor in pictures.levelled_factors(chosen.findings):
-        _by_level(chosen.findings, factor)
-    fold("More numbers: strength, tests, order by order", lambda: _more(chosen, answer), key="more")
-    fold("How this was computed, and what it assumes", lambda: _how(chosen), icon="rule", key="how")
 
 
 def _costs(chosen: Chosen) -> None:
@@ -527,13 +604,11 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
     elif subject.reorder in CHOICES:
         note = f"A tie counts as a share of a win for each. Lines on bars: {ci()}."
         yield Shown("**How often each position won**", pictures.share_bars(findings, subject), note)
+        stacks = pictures.winner_stacks(findings.judgments.arms[code])
+        if stacks is not None and len(stacks.series) > 1:
+            yield Shown("**By task**", stacks, "One call in each order, the first.")
     elif subject.reorder == "criteria":
         yield _every_criterion(findings, code)
-    elif subject.reorder == "options":
-        yield _score_by_position(findings, code)
-        slopes = pictures.score_slopes(findings, subject, code)
-        if slopes is not None:
-            yield _each_answer(slopes)
 
 
 def _every_variant(findings: Findings, code: int) -> Shown:
@@ -569,30 +644,57 @@ def _every_criterion(findings: Findings, code: int) -> Shown:
     )
 
 
-def _score_by_position(findings: Findings, code: int) -> Shown:
-    """Return the heatmap of score by position, whose cells lead to their judgments."""
-    even = f"{100 / findings.conditions[code].positions:.0f}%"
-    return Shown(
-        "**Score by position** · click a cell",
-        pictures.score_cells(findings, code),
-        f"The share given at each position, of the calls that gave a score. Without bias, every "
-        f"cell shows {even}. Orange: more. Blue: less.",
-    )
+def _orders(chosen: Chosen, answer: Answer, measured: OrderMeans | None) -> None:
+    """Draw the tab Orders: what the orders did, order by order and answer by answer."""
+    _more_pictures(chosen)
+    if measured is not None and not chosen.subject.variant:
+        _measured_orders(chosen, answer, measured)
 
 
-def _each_answer(slopes: Picture) -> Shown:
-    """Return the lines of single answers from one direction of the list to the other."""
-    note = "Each line is one answer. Orange falls and blue rises when the list is reversed."
-    if slopes.left_out:
-        note += f" {count(slopes.left_out, 'answer')} not drawn."
-    if slopes.difference.has_interval:
-        note += f" Right: mean difference, {ci()}"
-    else:
-        note += " Right: mean difference (too few prompts for an interval)"
-    if math.isfinite(slopes.smallest):
-        note += "; green: too small to matter"
-    title = f"**Each answer, {slopes.levels[0]} compared with {slopes.levels[1]}**"
-    return Shown(title, slopes, f"{note}.")
+def _measured_orders(chosen: Chosen, answer: Answer, measured: OrderMeans) -> None:
+    """Draw the mean score in each order, and the scores of single answers in two of them."""
+    means, answers = st.columns(2, gap="large")
+    subject = chosen.subject
+    with means:
+        shown = mean_by_order(subject, measured)
+        st.markdown(f"**{shown.title}**")
+        st.caption(
+            f"Every dot is the mean of the same {count(len(measured.scores), 'answer')}. Only the "
+            "order of the list differs."
+        )
+        answer_tabs.show_picture(shown, f"means-{chosen.condition}", None)
+    with answers:
+        left, right = _two_orders(chosen.condition, measured)
+        shown = two_orders(subject, measured, left, right)
+        answer_tabs.show_picture(shown, f"moves-{chosen.condition}", None)
+    if answer.note:
+        st.markdown(safe(answer.note))
+
+
+def _two_orders(condition: int, measured: OrderMeans) -> tuple[int, int]:
+    """Ask for two orders; they start with the harshest and the kindest."""
+    st.markdown("**Each answer in two orders**")
+    st.caption("Scores as the judge gave them. A thicker line is more answers.")
+    names = list(measured.orders)
+    keys = f"from-order-{condition}", f"to-order-{condition}"
+    widest = measured.harshest, measured.kindest
+
+    def choose(orders: tuple[int, int]) -> None:
+        for key, order in zip(keys, orders, strict=True):
+            st.session_state[key] = names[order]
+
+    if keys[0] not in st.session_state:
+        choose(widest)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        left = st.selectbox("From", names, key=keys[0], width=130)
+        right = st.selectbox("To", names, key=keys[1], width=130)
+        if min(measured.ascending, measured.descending) >= 0:
+            low, high = measured.orders[measured.ascending].split()[:: len(names[0].split()) - 1]
+            reverse = measured.ascending, measured.descending
+            label = f"{low} to {high} and {high} to {low}"
+            st.button(label, key=f"reversed-{condition}", on_click=choose, args=(reverse,))
+        st.button("Widest", key=f"widest-{condition}", on_click=choose, args=(widest,))
+    return names.index(str(left)), names.index(str(right))
 
 
 def _by_level(findings: Findings, factor: str) -> None:

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import PurePath
+from time import time
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state
+from rubriclab.app.browser_tab import draw_tab, this_tab
 from rubriclab.app.draft import Before, Draft, changed, draft, study_toml
 from rubriclab.app.forms import ask, download, forget, open_row, open_step, step, upload
 from rubriclab.app.frame import announce, conversation, faults, fold, go, safe
+from rubriclab.app.kept_draft import (
+    TYPED,
+    Kept,
+    Numbers,
+    copy_draft,
+    draft_of,
+    forget_draft,
+    keep,
+    kept_of,
+    read_text,
+    text_of,
+)
 from rubriclab.app.runs import ORDERED
+from rubriclab.app.session_keys import session_keys
 from rubriclab.data.sample import preset_title, presets
 from rubriclab.model.consent import where_asked
 from rubriclab.model.looks import Stop
 from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_study, study_from_toml
 from rubriclab.model.text import LabError, between, count, duration, file_name, shorten
-from rubriclab.runs.loading import study_of_import
+from rubriclab.runs.loading import SEVERAL, study_of_import
 from rubriclab.runs.manager import plan_of_run
 from rubriclab.runs.reading_check import spends
 from rubriclab.runs.write_references import items_csv
@@ -51,7 +67,10 @@ def page() -> None:
     ``?again=RUN`` fills the steps from that run; ``&also=criteria`` reorders the criteria too.
     """
     st.title("Set up a run", anchor=False)
-    st.markdown("Five steps. Every step has a default. Change what you need.")
+    draw_tab()
+    with faults():
+        _restore()
+    _say_returned()
     if run_id := st.query_params.pop("again", ""):
         also = st.query_params.pop("also", "")
         with faults():
@@ -81,6 +100,112 @@ def page() -> None:
             )
             st.header("Check and launch", anchor=False, width="content")
         _check(held, planned, blocked)
+    _keep(held)
+
+
+def _restore() -> None:
+    """Fill the steps from what was kept for this browser tab, once and only if they are empty.
+
+    If they are not, because the page was opened from a run, it is kept for “Back to my set-up”.
+    Raises LabError for a draft that is broken or whose run is gone.
+    """
+    tab = this_tab()
+    if tab is None or st.session_state.get("setup restored") == tab.id:
+        return
+    st.session_state["setup restored"] = tab.id
+    if tab.copied_from:
+        copy_draft(tab.copied_from, tab.id)
+    kept = kept_of(tab.id)
+    if kept is None:
+        return
+    text = read_text(kept.text)
+    try:
+        held = draft_of(text, kept.tables, _draft_of_run(text.run) if text.run else Draft())
+    except LabError:
+        forget_draft(tab.id)
+        raise
+    if draft().study.data:
+        st.session_state["setup shelved"] = held
+        return
+    _begin(held)
+    _open_single_rows(held)
+    open_step(text.opened)
+    for name in TYPED:
+        if name in text.typed:
+            st.session_state[name] = text.typed[name]
+    st.session_state["setup returned"] = text.saved
+    st.rerun()
+
+
+def _open_single_rows(held: Draft) -> None:
+    """Open the form of the only data set and of the only judge, as on a first visit."""
+    for name, rows in (("data", held.study.data), ("judge", held.study.judges)):
+        if len(rows) < 2:
+            open_row(name, 0)
+
+
+def _say_returned() -> None:
+    """Say that a set-up is back after a reload, and offer to start over."""
+    saved = st.session_state.get("setup returned")
+    if saved is None:
+        return
+    behind = st.context.timezone_offset  # minutes
+    # Without an offset of the browser, None: the server's own time.
+    zone = None if behind is None else timezone(-timedelta(minutes=behind))
+    names = [safe(name, 60) for name in draft().uploads.tables]
+    what = ", ".join([*names, "the rubric and the judge"]) if names else "The rubric and the judge"
+    with st.container(border=True, key="returned", horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"**Your set-up from {datetime.fromtimestamp(saved, zone):%H:%M} is back.** "
+            f":gray[{what} are as you left them. Kept for this tab for a day; keys never are.]",
+            width="stretch",
+        )
+        st.button(
+            "Start over", icon=":material/restart_alt:", type="tertiary", on_click=_start_over
+        )
+
+
+def _start_over() -> None:
+    """Begin an empty set-up. This is a callback."""
+    _forget_kept()
+    _begin(Draft())
+    _open_single_rows(draft())
+    forget("setup test", "setup offers", "setup shelved", *TYPED)
+    open_step(1)
+
+
+def _forget_kept() -> None:
+    """Remove what is kept for this tab: it was launched, or is no longer wanted."""
+    forget("setup returned", "setup kept")
+    if (tab := this_tab()) is not None:
+        forget_draft(tab.id)
+
+
+def _keep(held: Draft) -> None:
+    """Keep the set-up for this tab if it has changed, so that a reload loses nothing but keys."""
+    tab = this_tab()
+    if tab is None:
+        return
+    numbers: Numbers = st.session_state.setdefault("setup numbers", Numbers())
+    typed = {name: str(st.session_state[name]) for name in TYPED if st.session_state.get(name)}
+    text = text_of(held, opened=st.session_state.get("setup step", 1), typed=typed, files=numbers)
+    known = st.session_state.get("setup kept")
+    if text == known or (known is None and not typed and _is_empty(held)):
+        return
+    numbers.keep_only({table.file for table in text.tables})
+    now = text.model_copy(update={"saved": time()})
+    tables = {table.file: numbers.tables[table.file].data for table in text.tables}
+    st.session_state["setup kept"] = text
+    try:
+        keep(tab.id, Kept(now.model_dump_json(), tables))
+    except LabError as fault:
+        st.caption(safe(str(fault)))
+
+
+def _is_empty(held: Draft) -> bool:
+    """Return whether nobody has filled in anything yet."""
+    study, empty = held.study, Draft().study
+    return not study.data and study.judges == empty.judges and study.rubric == empty.rubric
 
 
 def _summary(number: int, part: ModuleType) -> str:
@@ -124,6 +249,7 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     label, known = "Launch", None
     if planned is not None:
         plan, estimate = planned
+        _sample(held)
         _numbers(plan, estimate)
         _stop_early(held, plan)
         asked = len(plan)
@@ -149,7 +275,12 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
         st.caption(safe(blocked, 400))
     elif pressed and planned is not None:
         with faults():
-            run_id = state.manager().start(planned[0], known=known, check="hold").id
+            keys = session_keys()
+            started = state.manager().start(
+                planned[0], known=known, check="hold", secrets=keys.keys, consents=keys.consents
+            )
+            run_id = started.id
+            _forget_kept()
             announce(f"Launched: {safe(held.study.name, 60)}.")
             go("runs", run=run_id)
     if kept := _kept(held.study):
@@ -230,9 +361,60 @@ def _numbers(plan: Plan, estimate: Estimate) -> None:
         f"About {estimate.tokens_in:,} tokens in and {estimate.tokens_out:,} out, guessed from the "
         "number of characters."
     )
-    st.markdown(safe(estimate.sentence))
+    if estimate.enough:
+        st.markdown(safe(estimate.enough))
+    st.caption(safe(estimate.sentence))
     for note in plan.notes:
         st.caption(safe(note, 400))
+
+
+def _sample(held: Draft) -> None:
+    """Ask which answers of the data set are used: all, one for each prompt, or a random sample.
+
+    A sample takes one answer of each prompt before it takes a second one (``drawn_items``). Not
+    asked where a call shows several answers, or with several data sets: step 1 draws those.
+    """
+    if len(held.study.data) != 1 or SEVERAL & {*held.study.design.axes}:
+        return
+    whole, part = held.whole(), held.study.data[0]
+    answers = len({item.block or item.item_id for item in whole.items})
+    prompts = len({item.prompt or item.block or item.item_id for item in whole.items})
+    if answers < 2:
+        return
+    words = {"all": f"All {answers:,}", "some": "A random sample of…"}
+    if 1 < prompts < answers:
+        one_each = f"{prompts:,}: one per prompt, drawn at random"
+        words = {"all": words["all"], "prompts": one_each, "some": words["some"]}
+    start = "some"
+    if part.take is None or part.take >= answers:
+        start = "all"
+    elif part.take == prompts and "prompts" in words:
+        start = "prompts"
+    kept_key = f"launch-answers-{held.uploads.version}"
+    chosen = ask(
+        st.radio,
+        "Answers to use",
+        list(words),
+        key=kept_key,
+        start=start,
+        format_func=words.__getitem__,
+    )
+    take: int | None = None
+    if chosen == "prompts":
+        take = prompts
+    elif chosen == "some":
+        take = ask(
+            st.number_input,
+            "Number of answers",
+            1,
+            answers,
+            key=f"launch-take-{held.uploads.version}",
+            start=min(part.take or max(1, answers // 2), answers),
+        )
+    if take != part.take and not (take is None and start == "all"):
+        held.set_data(0, changed(part, take=take))
+        st.session_state.pop("data-take", None)  # step 1 starts again from the study
+        st.rerun()  # the numbers below are those of the other sample
 
 
 def _stop_early(held: Draft, plan: Plan) -> None:
@@ -293,15 +475,18 @@ def _study_file(held: Draft) -> None:
                 items = held.uploads.kept(part)
                 if items is not None:  # from an imported log, so no file of the user's has them
                     download(f"Download {part.file}", partial(items_csv, items), part.file)
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
     known = presets()
-    name = left.selectbox(
+    # The list is narrow and cuts its lines, so the chosen line is repeated in full.
+    name = st.selectbox(
         "Load a preset",
         list(known),
         key="toml-preset",
         format_func=lambda stem: shorten(preset_title(known[stem]), 120),
     )
-    if right.button("Load", key="toml-load"):
+    tables = preset_title(known[name]).partition(" · ")[2]
+    if tables:
+        st.caption(safe(f"Repeats {tables}.", 600))
+    if st.button("Load preset", key="toml-load"):
         load(read_study(known[name]))
     file = upload("Load a study.toml", ["toml"], held, "toml", max_upload_size=1)
     if file is not None:
@@ -342,19 +527,7 @@ def load_run(run_id: str, also: str = "") -> None:
     From an import come its prompts, to be asked in other orders. Raises LabError if it has none, or
     if they cannot be reordered, or if there is no such axis.
     """
-    store = state.store_of(run_id)
-    info = store.run(run_id)
-    if store.keeps_prompts(info.id):
-        held = Draft()
-        with st.spinner("Looking for the list in the prompts…"):
-            held.study = study_of_import(store, info.id, held.uploads)
-    else:
-        plan = plan_of_run(store, info.id)
-        # As the run keeps it: its rubrics written out.
-        study = plan.study.model_copy(update={"name": f"{shorten(info.name, 180)}, changed"})
-        held = Draft(study, before=Before(store, info.id, plan.study))
-        for part, (dataset, _) in zip(study.data, plan.sources, strict=True):
-            held.uploads.keep(part, dataset)
+    held = _draft_of_run(run_id)
     if also:
         axes = dict.fromkeys([*held.study.design.axes, also])
         held.change(design=changed(held.study.design, reorder=list(axes)))
@@ -362,6 +535,24 @@ def load_run(run_id: str, also: str = "") -> None:
         st.session_state["setup shelved"] = draft()
     _begin(held)
     open_step(4 if also else 2)
+
+
+def _draft_of_run(run_id: str) -> Draft:
+    """Return a draft with the study of a run and its data. Raises LabError."""
+    store = state.store_of(run_id)
+    info = store.run(run_id)
+    if store.keeps_prompts(info.id):
+        held = Draft(run=info.id)
+        with st.spinner("Looking for the list in the prompts…"):
+            held.study = study_of_import(store, info.id, held.uploads)
+        return held
+    plan = plan_of_run(store, info.id)
+    # As the run keeps it: its rubrics written out.
+    study = plan.study.model_copy(update={"name": f"{shorten(info.name, 180)}, changed"})
+    held = Draft(study, before=Before(store, info.id, plan.study), run=info.id)
+    for part, (dataset, _) in zip(study.data, plan.sources, strict=True):
+        held.uploads.keep(part, dataset)
+    return held
 
 
 def _begin(held: Draft) -> None:

@@ -11,10 +11,12 @@ from rubriclab.app import setup_vllm, state
 from rubriclab.app.draft import Draft, changed, draft
 from rubriclab.app.forms import SETUP, ask, field, form, listed, open_row, segments
 from rubriclab.app.frame import faults, safe, verbatim
+from rubriclab.app.session_keys import STAYS, paste_field, session_keys
 from rubriclab.judges.keys import read_key, require_consents
 from rubriclab.judges.probe import JudgeReport, decision_forms, models_of, test_judge
 from rubriclab.judges.python import code_folder, with_code
 from rubriclab.judges.weights import CATALOGUE
+from rubriclab.model.consent import Consents, is_pasted
 from rubriclab.model.judge import JudgeSettings, read_options
 from rubriclab.model.judge_kind import JudgeKind, all_kinds
 from rubriclab.model.judge_options import Effects
@@ -198,7 +200,13 @@ def _from_model(judge: JudgeSettings, about: JudgeKind) -> dict[str, Any]:
 
 def _require_key(variable: str | None) -> None:
     """Raise LabError where the variable is not set, or is not meant for judges' keys."""
-    read_key(validated(JudgeSettings, {"name": "this judge", "key_env": variable}))
+    settings = validated(JudgeSettings, {"name": "this judge", "key_env": variable})
+    read_key(settings, session_keys().keys)
+
+
+def _consents() -> Consents:
+    """Return where keys may be sent: by what the store keeps, and by this visit."""
+    return state.store().consents() | session_keys().consents
 
 
 DRAWN_TYPES = frozenset({"boolean", "string", "integer", "number"})
@@ -274,28 +282,44 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
     start = judge.base_urls[0] if judge.base_urls else PROVIDERS[provider][0]
     address = ask(right.text_input, "Base URL", key="judge-url", start=start, max_chars=500)
     left, right = st.columns(2)
-    variable = ask(
-        right.text_input,
-        "Environment variable with the key (optional)",
-        key="judge-key",
-        start=judge.key_env or "",
-        max_chars=100,
-        placeholder="OPENAI_API_KEY",
-        help=KEY_HELP,
-    )
+    with right:
+        pasted = paste_field(address, judge.ca_file, key="judge-paste")
+    named = judge.key_env if judge.key_env and not is_pasted(judge.key_env) else ""
+    with st.expander("Use a key from the environment instead", icon=":material/key:"):
+        variable = ask(
+            st.text_input,
+            "Environment variable with the key (optional)",
+            key="judge-key",
+            start=named,
+            max_chars=100,
+            placeholder="OPENAI_API_KEY",
+            help=KEY_HELP,
+        )
+    if pasted is not None:
+        st.caption(STAYS)
+        variable = pasted
+    elif not variable and judge.key_env and is_pasted(judge.key_env):
+        st.caption("A key was pasted here before. It is not kept over a reload: paste it again.")
     addresses = (address, *judge.base_urls[1:])
     if len(addresses) > 1:
         st.caption(f"It also asks {safe(', '.join(addresses[1:]), 400)}.")
-    _require_key(variable or None)
+    try:
+        _require_key(variable or None)
+    except LabError as fault:
+        raise LabError(f"{fault} Or paste a key for this session.") from None
+    keys = session_keys()
     answers: dict[tuple[str, str], Offered] = st.session_state.setdefault("setup offers", {})
     offered = answers.get((address, variable), Offered())
     with faults():
         typed = {"name": "this judge", "kind": "openai", "base_urls": addresses}
         more = {"key_env": variable or None, "ca_file": judge.ca_file}
         settings = validated(JudgeSettings, typed | more)
-        require_consents([settings], consents=state.store().consents())
+        require_consents([settings], keys.keys, _consents())
         # Send nothing before a click: the address may come from a study that somebody else wrote.
-        if st.button("Ask for its models", icon=":material/search:", key="judge-models"):
+        # Whoever has pasted a key has agreed to its address by a click.
+        at_once = pasted is not None and (address, variable) not in answers
+        wanted = st.button("Ask for its models", icon=":material/search:", key="judge-models")
+        if wanted or at_once:
             with st.spinner("Asking the server for its models …"):
                 offered = answers[address, variable] = _offered(settings)
             if len(offered.models) == 1 and not st.session_state.get("judge-model"):
@@ -374,7 +398,8 @@ def _offered(settings: JudgeSettings) -> Offered:
     """Ask the judge's first address what it offers, with the key if the user has consented."""
     asking: dict[str, Any] = {
         "key_env": settings.key_env,
-        "consents": state.store().consents(),
+        "consents": _consents(),
+        "secrets": session_keys().keys,
     }
     (address, *_) = settings.base_urls
     models, forms, why = list[str](), list[str](), ""
@@ -509,8 +534,8 @@ def _tested(judge: JudgeSettings) -> JudgeReport | None:
     """
     if st.button("Test the judge", icon=":material/bolt:", key="judge-test", help=WORDS["test"]):
         with st.spinner("Asking …"), faults():
-            consents = state.store().consents()
-            st.session_state["setup test"] = judge, test_judge(judge, consents)
+            report = test_judge(judge, _consents(), session_keys().keys)
+            st.session_state["setup test"] = judge, report
     tested, report = st.session_state.get("setup test", (None, None))
     return report if tested == judge else None
 

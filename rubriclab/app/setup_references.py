@@ -18,6 +18,7 @@ from rubriclab.app import state
 from rubriclab.app.draft import Draft, changed
 from rubriclab.app.forms import SETUP, download, forget, form
 from rubriclab.app.frame import announce, faults, safe
+from rubriclab.app.session_keys import session_keys
 from rubriclab.data.tables import read_table
 from rubriclab.model.study import DataPart
 from rubriclab.model.text import count, file_name, shorten
@@ -44,7 +45,15 @@ def body(held: Draft) -> None:
     part = held.study.references
     values = form(part, _fields(held), columns=2, key="orders")
     held.change(references=changed(part, **values))
-    new_job = ReferenceJob(state.store(), held.checked(), held.dataset(), held.rubric())
+    keys = session_keys()
+    new_job = ReferenceJob(
+        state.store(),
+        held.checked(),
+        held.dataset(),
+        held.rubric(),
+        secrets=keys.keys,
+        consents=keys.consents,
+    )
     # The id is a hash of all that decides what is written, so this finds a job of the same form
     # that another page, or this one before a reload, has started.
     job = _jobs().get(new_job.id, new_job)

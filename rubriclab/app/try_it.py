@@ -1,230 +1,626 @@
-"""Ask a judge about one answer in two orders, and show what changes.
+"""Let a visitor change the order of one answer's list, and see what the judge makes of it.
 
-The page keeps nothing: an example is not a run, and no result counts it. Calls that were recorded
-with the lab are shown at once; others are made when the visitor asks for them.
+The page keeps nothing: an example is not a run, and no result counts it. Replies that were recorded
+with the lab are shown at once; others are asked when the visitor wants them. A recorded reply
+belongs to the judge that gave it, so both kinds on one screen come from the same judge.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from rubriclab.app import state
-from rubriclab.app.call_browser import UNPARSED, show_card
-from rubriclab.app.chart_view import chart
 from rubriclab.app.draft import draft, written
 from rubriclab.app.forms import ask, forget, open_row, open_step, segments
-from rubriclab.app.frame import faults, go, labelled, safe, verbatim
+from rubriclab.app.frame import faults, go, safe, verbatim
+from rubriclab.app.order_list import Known, Move, Order, Row, order_list, order_strip
 from rubriclab.app.setup_rubric import typed_rubric
-from rubriclab.core.judgments import Judgments
+from rubriclab.core.swings import OrderResult, Swing, Tried, ranked, tried
 from rubriclab.data.sample import sample, sample_rubrics
-from rubriclab.figures.cards import blank_card, card_of, change_of
-from rubriclab.figures.pictures import text_orders
+from rubriclab.figures.order_columns import (
+    Column,
+    asked_text,
+    columns,
+    comparison,
+    legend_text,
+    marks_of,
+    missing_text,
+    numbers_of,
+    order_address,
+    order_from_address,
+    place_text,
+    result_text,
+    swings_text,
+    tally_text,
+)
 from rubriclab.judges.weights import CATALOGUE
 from rubriclab.model.consent import judges_of
+from rubriclab.model.data import Comparison as Pair
 from rubriclab.model.data import Item, Rubric
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Judgment, Status
-from rubriclab.model.text import LabError, count, digest, shorten
-from rubriclab.runs.trial import Trial, plan_of_text, recorded, trial_calls, trial_table
+from rubriclab.model.judgment import Judgment, Reorder, Status
+from rubriclab.model.text import LabError, count, digest, printable, shorten
+from rubriclab.runs.trial import Trial, entries_of, plan_of_texts, recorded
 from rubriclab.study.plan import Plan
 from rubriclab.words.phrases import say
 
-AXES = {"options": "Score options", "pairs": "Two answers", "criteria": "Criteria"}
-WHAT = {"options": "this score", "pairs": "the winner", "criteria": "scores"}
-WHENS = ("when the list is reversed", "when the first order is repeated")
-FIRST = "kettle-refund"
-"""The sample answer that the page begins with."""
+HERE = Path(__file__).parent
+AXES: dict[Reorder, str] = {
+    "options": "Score options",
+    "pairs": "Two answers",
+    "criteria": "Criteria",
+}
+LISTS = {"options": "Score options", "pairs": "Answers", "criteria": "Criteria"}
+"""What the list is called for people who do not see it."""
 MOST_CHARACTERS = 20_000
 """Length of a text in the form. A small model's context holds no more."""
+LONG_ANSWER = 330
+"""Characters above which an answer is set smaller, so that the list stays on the first screen."""
+LONG_LABEL = 20
+"""Characters of a button's label that fit next to the score."""
 MOST_RUNS = 20
 """Latest runs whose judges are offered."""
 MOST_KEPT = 30
-"""Examples whose replies a visit keeps, so that going back to one costs no calls."""
+"""Answers whose live replies a visit keeps, so that going back to one costs no calls."""
 REFRESH_SECONDS = 0.4
-"""How often the cards are drawn again while the judge is asked."""
+"""How often the page is drawn again while the judge is asked."""
+ADDRESS = ("list", "judge", "answer", "order")
+"""The parts of the page's address that say what is shown."""
 SIMULATED = JudgeSettings(
     name="simulated", kind="simulated", model="simulated", options={"first": 1.0}
 )
 
 
+@dataclass(frozen=True)
+class Samples:
+    """The sample's answers, and what the lab recorded about them with one judge.
+
+    answers: by name, one item each; of pairs, two.
+    judgments: by name; answers without recorded replies are left out.
+    swings: those that can be compared, the widest first.
+    """
+
+    answers: Mapping[str, tuple[Item, ...]]
+    judgments: Mapping[str, Sequence[Judgment]]
+    swings: Sequence[Swing]
+
+    @property
+    def names(self) -> list[str]:
+        """All names: those with a swing first, from the widest to none."""
+        return [*dict.fromkeys([*(swing.name for swing in self.swings), *self.answers])]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the page is about now.
+
+    name: of the sample's answer; empty for the visitor's own text.
+    plan: of every balanced order.
+    entries: the list in the default order.
+    """
+
+    axis: Reorder
+    name: str
+    answers: tuple[Item, ...]
+    rubric: Rubric
+    judge: JudgeSettings
+    plan: Plan
+    entries: tuple[int | str, ...]
+    known: Sequence[Judgment]
+
+    @property
+    def trials(self) -> list[Trial]:
+        """What was asked in this visit about it, oldest first."""
+        trials: dict[str, list[Trial]] = st.session_state.setdefault("try trials", {})
+        return trials.setdefault(self.plan.identity, [])
+
+    @property
+    def asking(self) -> Trial | None:
+        """The trial that goes on now."""
+        return next((trial for trial in self.trials if trial.active), None)
+
+    def results(self) -> Tried:
+        """Return all replies so far, in their orders."""
+        live = [made for trial in self.trials for made in [*trial.judgments.values()]]
+        return tried(self.axis, self.entries, self.known, live)
+
+
 def page() -> None:
-    """Draw the form, the cards, the buttons, and the chart of all orders."""
-    st.title("Try it: one answer, two orders", anchor=False)
-    st.markdown("Same judge, same answer, same words. Only the order of the list changes.")
-    planned = _form()
-    if planned is None:
-        return
-    trial = _trial_of(planned)
-    known = [] if trial else recorded(planned, state.examples())
-    watched = bool(trial and trial.active)
-    refreshed = st.fragment(run_every=REFRESH_SECONDS if watched else None)(_result)
-    refreshed(planned, trial, known, watched)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if trial is not None and watched:
-            st.button("Stop", icon=":material/stop:", on_click=trial.pause, key="try-stop")
-        else:
-            _ask_button(planned)
-        more: Any = {"disabled": watched, "on_click": _next, "key": "try-next"}
-        st.button("Next answer", icon=":material/skip_next:", shortcut="N", **more)
-        if st.button(
-            "Measure my answers", icon=":material/tune:", type="tertiary", key="try-measure"
-        ):
-            _measure(planned)
-    if not watched:
-        _orders(planned, list(trial.judgments.values()) if trial else known)
-
-
-def _trial_of(planned: Plan) -> Trial | None:
-    """Return what was asked in this visit for the plan; start it if the visitor pressed the button.
-
-    Trials are kept by plan, so that the visitor can go back to an earlier example. Beyond
-    MOST_KEPT, the oldest ones are forgotten.
-    """
-    trials: dict[str, Trial] = st.session_state.setdefault("try trials", {})
-    trial = trials.get(planned.identity)
-    wanted = st.session_state.pop("try ask", False)
-    if not wanted or (trial and trial.active):
-        return trial
-    with faults():
-        started = Trial(planned, state.store().consents())
-        trial = trials[planned.identity] = started.start()
-    ended = [key for key, kept in trials.items() if not kept.active]
-    for key in ended[: max(0, len(trials) - MOST_KEPT)]:
-        del trials[key]
-    return trial
-
-
-def _ask_button(planned: Plan) -> None:
-    """Draw the button that asks the judge, with the size of a model that has to be downloaded."""
-    (judge,) = planned.study.judges
-    label = "Ask the judge"
-    weights = CATALOGUE.get(judge.model) if judge.about.small_model else None
-    if weights is not None and weights.download_megabytes:
-        label += f" (downloads {weights.download_megabytes} MB)"
-    st.button(
-        label,
-        icon=":material/play_arrow:",
-        type="primary",
-        shortcut="J",
-        key="try-ask",
-        on_click=st.session_state.update,
-        args=({"try ask": True},),
-    )
-
-
-def _form() -> Plan | None:
-    """Draw the folded form; return the plan of what it says, or None if it is not complete.
-
-    The form's label says what is chosen in it, so it is known only after the form is drawn. If it
-    has changed, the page runs again with the new label.
-    """
-    first = _examples("texts")[0][0].item_id, sample_rubrics()[0].name, next(iter(CATALOGUE))
-    label = st.session_state.setdefault("try label", _label(first))
-    with st.expander(label, icon=":material/edit:", key="try-form"), faults():
-        axis: Any = segments(
-            "What changes order?", AXES, key="try-axis", start="options", hidden=False
+    """Draw the answer, the list to reorder, the strip of orders, and what to do next."""
+    st.html(HERE / "try_it.css")
+    judges = _judges()
+    _read_address(judges)
+    axis = _axis()
+    with st.container(key="try-head"):
+        left, middle, right = st.columns([2.35, 1.05, 0.6], vertical_alignment="center")
+    left.title(say(f"title_{axis}", ("trial",)), anchor=False)
+    with middle:
+        judge = _judge(axis, judges)
+    rubric = _ready_rubrics(axis)[0]
+    samples = _samples(axis, judge, rubric)
+    names = samples.names
+    if not samples.swings:  # the list of the judge that the page begins with
+        names = _samples(axis, judges[_first_judge(axis, judges)], rubric).names
+    name = _name(names)
+    asking = any(trial.active for trial in _all_trials())
+    with right:
+        st.button(
+            "Next answer",
+            icon=":material/skip_next:",
+            shortcut="N",
+            disabled=asking,
+            on_click=_next,
+            args=(names, name),
+            key="try-next",
+            width="stretch",
         )
-        answers, judge = _answers("pairs" if axis == "pairs" else "texts"), _judge()
-        planned = plan_of_text(axis, answers, _rubric(axis), judge)
-        names = [", ".join(item.item_id for item in answers)]
-        if axis != "pairs":
-            names.append(planned.rubric.name)
-        names.append(judge.name)
-        chosen = _label(names, judge.simulated)
-        if chosen != label:
-            st.session_state["try label"] = chosen
-            st.rerun()
-        return planned
-    return None
+    with faults():
+        shown = _shown(axis, judge, rubric, samples, name)
+        _start(shown)
+        watched = shown.asking is not None
+        with st.container(key="try-bench"):
+            refreshed = st.fragment(run_every=REFRESH_SECONDS if watched else None)(_bench)
+            refreshed(shown, watched)
+        if shown.name:
+            st.caption(safe(swings_text(axis, samples.swings, name)))
+    _below(axis, judge, rubric)
 
 
-def _label(names: Sequence[str], simulated: bool = False) -> str:
-    shown = " · ".join(f"**{safe(name, 60)}**" for name in names)
-    return f"Answer, rubric and judge: {shown}{labelled('', simulated)}"
+def _below(axis: Reorder, judge: JudgeSettings, rubric: Rubric) -> None:
+    """Draw what can be changed or done next."""
+    with st.container(horizontal=True, vertical_alignment="center", key="try-next-steps"):
+        titles: dict[str, str] = dict(AXES.items())
+        segments("What changes order?", titles, key="try-axis", start="options")
+        st.space("stretch")
+        own = _own_open()
+        st.button(
+            "Back to the samples" if own else "Try my own text",
+            icon=":material/arrow_back:" if own else ":material/edit:",
+            type="tertiary",
+            key="try-own",
+            on_click=_toggle_own,
+        )
+        pressed = st.button(
+            "Measure my judge",
+            icon=":material/tune:",
+            type="tertiary",
+            key="try-measure",
+            help=say("example", ("trial",)),
+        )
+    if pressed:
+        _measure(axis, judge, st.session_state.get("try rubric", rubric) if own else rubric)
 
 
-def _examples(kind: str) -> list[tuple[Item, ...]]:
-    """Return the sample's texts for one call each, FIRST at the beginning.
-
-    ``kind``: “pairs” gives two drafts for the same prompt, anything else a single answer.
-    """
-    items = sample(drafts=kind == "pairs").items
-    if kind == "pairs":  # the two drafts for a prompt follow each other
-        groups: list[tuple[Item, ...]] = list(zip(items[::2], items[1::2], strict=False))
-    else:
-        groups = [(item,) for item in items]
-    return sorted(groups, key=lambda group: not group[0].item_id.startswith(FIRST))
+# ---------------------------------------------------------------- what is shown
 
 
-def _answers(kind: str) -> tuple[Item, ...]:
-    """Return the texts in the fields, as items of the sample as long as nobody changes them.
+def _axis() -> Reorder:
+    """Return what changes order. The control is drawn at the end of the page."""
+    axis = st.session_state.get("try-axis", "options")
+    if st.session_state.get("try axis") not in (None, axis):
+        _forget_answer()
+    st.session_state["try axis"] = axis
+    chosen: Reorder = axis
+    return chosen
+
+
+def _shown(
+    axis: Reorder, judge: JudgeSettings, rubric: Rubric, samples: Samples, name: str
+) -> Shown:
+    """Draw the answer, or the form of the visitor's own text; return what it is about.
 
     Raises LabError for an empty answer.
     """
-    groups = _examples(kind)
-    titles = [", ".join(item.item_id for item in group) for group in groups]
-    start_again: Any = {"on_change": forget, "args": (f"try-{kind}-",)}
-    group = groups[_choice("Example", titles, f"try-{kind}", **start_again)]
-    answer_labels = ["Answer A", "Answer B"] if kind == "pairs" else ["Answer to score"]
-    labels = ["Prompt (optional)", *answer_labels]
-    texts = [group[0].instruction, *(item.response for item in group)]
-    typed = []
-    for label, text in zip(labels, texts, strict=True):
-        key = f"try-{kind}-{label}"
-        limits = {"height": 110, "max_chars": MOST_CHARACTERS}
-        typed.append(ask(st.text_area, label, key=key, start=text, **limits) or "")
-    prompt, *answers = typed
-    for label, text in zip(answer_labels, answers, strict=True):
-        if not text.strip():
-            raise LabError(f"“{label}” is empty. Write or paste the text to judge.")
-    if typed == texts:
-        return group
-    names = ["A", "B"] if kind == "pairs" else ["your answer"]
-    return tuple(
-        Item(name, text, prompt, prompt="yours", candidate=name)
-        for name, text in zip(names, answers, strict=True)
+    answers, own = samples.answers[name], _own_open()
+    if own:
+        answers, rubric = _own_text(axis, samples.answers[name])
+        st.session_state["try rubric"] = rubric
+    else:
+        _card(answers)
+    planned = plan_of_texts(axis, answers, rubric, judge)
+    known: Sequence[Judgment] = ()
+    if answers == samples.answers[name] and rubric == _ready_rubrics(axis)[0]:
+        known = samples.judgments.get(name, ())
+    else:
+        name = ""
+    (entries,) = entries_of(planned).values()
+    return Shown(axis, name, answers, rubric, judge, planned, entries, known)
+
+
+def _identity(judge: JudgeSettings) -> str:
+    return digest(judge.identity())
+
+
+@st.cache_resource(
+    show_spinner=False,
+    max_entries=16,
+    hash_funcs={JudgeSettings: _identity, Rubric: lambda rubric: rubric.id},
+)
+def _samples(axis: Reorder, judge: JudgeSettings, rubric: Rubric) -> Samples:
+    """Return the sample with what the lab recorded about it."""
+    dataset = sample(drafts=axis == "pairs")
+    planned = plan_of_texts(axis, dataset.items, rubric, judge)
+    entries = entries_of(planned)
+    answers: dict[str, tuple[Item, ...]] = {item.item_id: (item,) for item in dataset.items}
+    if axis == "pairs":
+        answers = {item.item_id: item.answers for item in planned.items if isinstance(item, Pair)}
+    known: dict[str, list[Judgment]] = {}
+    if judge.about.small_model:  # the lab recorded no others
+        with suppress(LabError):  # this lab came without its examples
+            first = state.recorded()
+            known = recorded(planned, state.store_of(first), [first])
+        if not known:
+            store = state.examples()
+            known = recorded(planned, store, [info.id for info in store.runs()])
+    swings = ranked({name: tried(axis, entries[name], made) for name, made in known.items()})
+    return Samples(answers, known, swings)
+
+
+def _name(names: Sequence[str]) -> str:
+    """Return the name of the chosen sample answer; the widest swing if none is chosen."""
+    chosen = st.session_state.get("try answer")
+    return str(chosen) if chosen in names else names[0]
+
+
+def _next(names: Sequence[str], name: str) -> None:
+    _forget_answer()
+    st.session_state["try answer"] = names[(names.index(name) + 1) % len(names)]
+
+
+def _forget_answer() -> None:
+    """Let the next answer begin with its own order and its own texts."""
+    st.session_state["try answer"] = st.session_state["try order"] = None
+    forget("try-texts-", "try-pairs-")
+
+
+def _own_open() -> bool:
+    return bool(st.session_state.get("try own", False))
+
+
+def _toggle_own() -> None:
+    st.session_state["try own"] = not _own_open()
+    forget("try-texts-", "try-pairs-")
+
+
+def _card(answers: Sequence[Item]) -> None:
+    """Draw the task small, and the answer (or both) large."""
+    titles = ["The answer"]
+    if len(answers) > 1:
+        titles = [item.candidate or item.item_id for item in answers]
+    parts = []
+    if answers[0].instruction:
+        parts.append(("The task", answers[0].instruction, "task"))
+    for title, item in zip(titles, answers, strict=True):
+        long = " long" if len(item.response) > LONG_ANSWER else ""
+        parts.append((title, item.response, f"answer{long}"))
+    drawn = "".join(
+        f'<div class="{kind}"><small>{escape(printable(title))}</small>'
+        f"<p>{escape(printable(text))}</p></div>"
+        for title, text, kind in parts
+    )
+    two = " two" if len(answers) > 1 else ""
+    with st.container(border=True, key="try-answer"):
+        st.html(
+            f'<div class="try-card{two}" tabindex="0" role="region" aria-label="Task and answer">'
+            f"{drawn}</div>"
+        )
+
+
+# ---------------------------------------------------------------- the list and the strip
+
+
+def _bench(shown: Shown, watched: bool) -> None:
+    """Draw the list on the left, the orders on the right. While the judge is asked, they fill.
+
+    ``watched``: whether the judge was still being asked when the page was drawn.
+    """
+    asking = shown.asking
+    if watched and asking is None:
+        st.rerun()  # the whole page, whose buttons change, too
+    answer = shown.results()
+    order = _order(answer)
+    _write_address(shown, answer, order)
+    left, right = st.columns([1, 1.04], gap="large")
+    with left:
+        _list(shown, answer, order, locked=asking is not None)
+        if asking is not None:
+            _progress(asking)
+        else:
+            _score(shown, answer, order)
+    with right:
+        _comparison(answer)
+        if answer.orders:
+            if tally := tally_text(answer):
+                st.markdown(tally)
+            order_strip(
+                columns(answer), order, locked=asking is not None, on_pick=_pick, key="try-strip"
+            )
+            st.caption(safe(legend_text(answer)))
+        if not shown.known and asking is None:
+            _ask_all(shown, answer)
+
+
+def _order(answer: Tried) -> Order:
+    """Return the order of the list: the visitor's, or the higher of the two that differ most."""
+    order: Order | None = st.session_state.get("try order")
+    if order is not None and sorted(order) == list(range(len(answer.entries))):
+        return order
+    first = answer.widest.high.shown if answer.widest else answer.entries
+    return numbers_of(answer.entries, first)
+
+
+def _move(move: Move) -> None:
+    st.session_state["try order"] = move.order
+    st.session_state["try stamp"] = move.stamp
+
+
+def _pick(order: Order) -> None:
+    st.session_state["try order"] = order
+
+
+def _list(shown: Shown, answer: Tried, order: Order, *, locked: bool) -> None:
+    known = {}
+    for asked in {result.shown for result in answer.orders}:
+        results = answer.of(asked)
+        marks = {
+            answer.entries.index(entry): mark for entry, mark in marks_of(answer, results).items()
+        }
+        known[numbers_of(answer.entries, asked)] = Known(marks, result_text(answer, results))
+    order_list(
+        _rows(shown),
+        order,
+        known,
+        name=f"{LISTS[shown.axis]}, in the order that the judge sees",
+        names=shown.axis != "options",
+        stamp=st.session_state.get("try stamp", 0),
+        locked=locked,
+        on_move=_move,
+        key="try-list",
     )
 
 
-def _rubric(axis: str) -> Rubric:
-    """Return a ready-made rubric, or the one of Set up, as the fields say.
+def _rows(shown: Shown) -> list[Row]:
+    """Return the rows of the list in the default order."""
+    if shown.axis == "options":
+        options = {option.score: option for option in shown.rubric.criteria[0].options}
+        return [_row(str(entry), options[int(entry)].description) for entry in shown.entries]
+    if shown.axis == "criteria":
+        about = {part.name: part.description for part in shown.rubric.criteria}
+    else:
+        about = {item.candidate or item.item_id: item.response for item in shown.answers}
+    return [_row(str(entry), about.get(str(entry), "")) for entry in shown.entries]
 
-    If score options are reordered, it has only the chosen criterion.
+
+def _row(label: str, text: str) -> Row:
+    return Row(printable(shorten(label, 60)), printable(shorten(text, 130)))
+
+
+def _score(shown: Shown, answer: Tried, order: Order) -> None:
+    """Draw the result of the order, or say that nobody has asked it; offer to ask."""
+    entries = tuple(answer.entries[number] for number in order)
+    results = answer.of(entries)
+    label = _with_download("Ask the judge", shown.judge)
+    with st.container(key="try-result"):
+        if len(label) > LONG_LABEL:  # a column would cut off the size of the download
+            left = right = st.container()
+        elif results:
+            left, right = st.columns([2.4, 1], vertical_alignment="center")
+        else:
+            right, left = st.columns([1, 2.4], vertical_alignment="center")
+    if results:
+        title, asked = result_text(answer, results), asked_text(answer, results)
+        simulated = " The judge is simulated." if shown.judge.simulated else ""
+        left.html(
+            f'<div class="try-score"><strong>{escape(printable(title))}</strong>'
+            f"<span>{escape(printable(asked + simulated))}</span></div>"
+        )
+    else:
+        left.caption(_marked(missing_text(answer, entries)))
+    with right:
+        _ask_button(label, entries, primary=not results)
+    _faults_of(shown, results, entries)
+
+
+def _marked(text: str) -> str:
+    """Return one of the lab's sentences as markdown; only its bold marks act."""
+    return "**".join(map(safe, text.split("**")))
+
+
+def _ask_button(label: str, entries: Sequence[int | str], *, primary: bool) -> None:
+    """Draw the button that asks the judge about this order."""
+    pressed = st.button(
+        label,
+        icon=":material/play_arrow:",
+        type="primary" if primary else "tertiary",
+        shortcut="J",
+        key="try-ask",
+    )
+    if pressed:
+        st.session_state["try ask"] = [tuple(entries)]
+        st.rerun()  # the whole page, which starts the judge and watches it
+
+
+def _ask_all(shown: Shown, answer: Tried) -> None:
+    """Draw the button that asks every balanced order, unless that was done."""
+    orders = {call.ordering.shown for call in shown.plan.calls()}
+    if orders <= {result.shown for result in answer.orders}:
+        return
+    label = f"Ask in {count(len(orders), 'order')}"
+    if st.button(
+        _with_download(label, shown.judge), icon=":material/playlist_play:", key="try-all"
+    ):
+        st.session_state["try ask"] = []
+        st.rerun()
+    st.caption(f"{count(len(shown.plan), 'call')}: every order twice.")
+
+
+def _with_download(label: str, judge: JudgeSettings) -> str:
+    """Return a button's label with the size of a model that has to be downloaded first."""
+    weights = CATALOGUE.get(judge.model) if judge.about.small_model else None
+    if weights is not None and weights.download_megabytes:
+        return f"{label} (downloads {weights.download_megabytes} MB)"
+    return label
+
+
+def _start(shown: Shown) -> None:
+    """Ask the judge what the visitor has pressed a button for, unless it is being asked already."""
+    wanted: list[tuple[int | str, ...]] | None = st.session_state.pop("try ask", None)
+    if wanted is None or shown.asking is not None:
+        return
+    with faults():
+        planned = shown.plan
+        if wanted:
+            planned = plan_of_texts(
+                shown.axis, shown.answers, shown.rubric, shown.judge, orders=wanted
+            )
+        shown.trials.append(Trial(planned, state.store().consents()).start())
+        if not wanted:
+            st.session_state["try order"] = None  # show what differs most
+    trials: dict[str, list[Trial]] = st.session_state["try trials"]
+    ended = [key for key, kept in trials.items() if not any(trial.active for trial in kept)]
+    for key in ended[: max(0, len(trials) - MOST_KEPT)]:
+        del trials[key]
+
+
+def _all_trials() -> list[Trial]:
+    trials: dict[str, list[Trial]] = st.session_state.get("try trials", {})
+    return [trial for kept in trials.values() for trial in kept]
+
+
+def _progress(trial: Trial) -> None:
+    """Say how far the judge is, and offer to stop."""
+    now = trial.snapshot()
+    stage = f" · {safe(now.stage, 200)}" if now.stage else ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("Stop", icon=":material/stop:", on_click=trial.pause, key="try-stop")
+        st.markdown(f"Asking… {now.done} of {count(now.planned, 'call')}{stage}")
+
+
+def _faults_of(shown: Shown, results: Sequence[OrderResult], entries: Sequence[int | str]) -> None:
+    """Say why the judge stopped, and show replies to this order that have no result."""
+    trials = shown.trials
+    if trials and (reason := trials[-1].snapshot().reason):
+        st.markdown(f":orange[{safe(reason, 400)}]")
+    if all(result.settled is not None for result in results):
+        return
+    live = [made for trial in trials for made in trial.judgments.values()]
+    failed = {
+        made.reply.error or made.reply.text: made
+        for made in [*shown.known, *live]
+        if made.call.ordering.shown == tuple(entries) and made.status != Status.OK
+    }
+    for text, made in failed.items():
+        if made.reply.error:
+            st.markdown(f":orange[The judge did not reply: {safe(text, 300)}]")
+            continue
+        what = "winner" if shown.axis == "pairs" else "score"
+        st.caption(f"No {what} could be parsed from this reply:")
+        verbatim(text, height=120 if len(text) > 300 else None)
+
+
+def _comparison(answer: Tried) -> None:
+    """Draw the two orders that differ most, next to each other."""
+    compared = comparison(answer)
+    st.header(safe(compared.title), anchor=False)
+    if compared.caption:
+        st.caption(safe(compared.caption))
+    if compared.columns:
+        drawn = "".join(_stack(answer, column) for column in compared.columns)
+        st.html(f'<div class="try-pair">{drawn}</div>')
+
+
+def _stack(answer: Tried, column: Column) -> str:
+    """Return the HTML of one order with its result in large type."""
+    cells = "".join(
+        f'<span class="{cell.kind}">{escape(printable(cell.text))}</span>' for cell in column.cells
+    )
+    word = " word" if len(column.result) > 3 else ""
+    place = escape(printable(place_text(answer, column)))
+    result = escape(printable(column.result))
+    return (
+        f'<div><div class="try-stack">{cells}</div><div class="try-result{word}">'
+        f"<strong>{result}</strong><span>{place}</span></div></div>"
+    )
+
+
+# ---------------------------------------------------------------- the address
+
+
+def _write_address(shown: Shown, answer: Tried, order: Order) -> None:
+    """Keep the shown answer and order in the address. The visitor's own text is never in it."""
+    place: dict[str, str] = {}
+    if shown.name:
+        if shown.axis != "options":
+            place["list"] = shown.axis
+        if shown.judge.model in CATALOGUE and st.session_state.get("try judge chosen"):
+            place["judge"] = shown.judge.model
+        place["answer"] = shown.name
+        entries = [answer.entries[number] for number in order]
+        place["order"] = order_address(answer.entries, entries)
+    st.session_state["try address"] = place
+    if {name: st.query_params[name] for name in ADDRESS if name in st.query_params} != place:
+        st.query_params.from_dict(place)  # at once: each change is a step for the browser's Back
+
+
+def _read_address(judges: Sequence[JudgeSettings]) -> None:
+    """Show what the address names, if it is not what the page itself wrote there.
+
+    What it names wrongly is reported and left out.
     """
-    ready = [*sample_rubrics()]
-    with suppress(LabError):  # the rubric of Set up may wait for its file
-        own = draft().rubric(None)
-        if own not in ready:
-            ready.append(own)
-    if axis == "pairs":
-        return ready[0]  # pairs show nothing of it
-    if axis == "criteria":
-        ready = [rubric for rubric in ready if len(rubric.criteria) > 1]
-    rubric = ready[_choice("Rubric", [rubric.name for rubric in ready], f"try-rubric-{axis}")]
-    rubric = typed_rubric(rubric, f"try-rubric-{rubric.id[:8]}")
-    if axis == "criteria" or len(rubric.criteria) == 1:
-        return rubric
-    names = [criterion.name for criterion in rubric.criteria]
-    chosen = _choice("Criterion", names, "try-criterion")
-    return Rubric(rubric.name, rubric.criteria[chosen : chosen + 1])
+    place = {name: st.query_params[name] for name in ADDRESS if name in st.query_params}
+    if not place or place == st.session_state.get("try address"):
+        return
+    st.session_state["try address"] = place
+    st.session_state["try own"] = False
+    _forget_answer()
+    axis = place.get("list", "options")
+    models = [judge.model for judge in judges]
+    if axis in AXES:
+        st.session_state["try-axis"] = st.session_state["try axis"] = axis
+    if place.get("judge") in CATALOGUE:
+        st.session_state["try-judge"] = models.index(place["judge"])
+        st.session_state["try judge chosen"] = True
+    with faults():
+        if axis not in AXES:
+            raise LabError(
+                f"The address names the list “{shorten(axis)}”. Expected one of {', '.join(AXES)}."
+            )
+        if "judge" in place and place["judge"] not in CATALOGUE:
+            raise LabError(
+                f"The address names the judge “{shorten(place['judge'])}”. Expected one of "
+                f"{', '.join(CATALOGUE)}."
+            )
+        _read_answer(axis, place)
 
 
-def _choice(label: str, names: Sequence[str], key: str, **more: Any) -> int:
-    """Ask for one of several names; return its number, or 0 if the chosen one is gone."""
-    titles = [shorten(name, 60) for name in names]
-    if st.session_state.get(key, 0) >= len(titles):
-        del st.session_state[key]
-    title_of = titles.__getitem__
-    numbers = range(len(titles))
-    return int(ask(st.selectbox, label, numbers, key=key, start=0, format_func=title_of, **more))
+def _read_answer(axis: str, place: Mapping[str, str]) -> None:
+    """Choose the answer and the order of an address. Raises LabError for unknown ones."""
+    chosen: Reorder = (
+        "pairs" if axis == "pairs" else "criteria" if axis == "criteria" else "options"
+    )
+    rubric = _ready_rubrics(chosen)[0]
+    planned = plan_of_texts(chosen, sample(drafts=axis == "pairs").items, rubric, SIMULATED)
+    entries = entries_of(planned)
+    name = place.get("answer", "")
+    if name and name not in entries:
+        raise LabError(f"The sample has no answer “{shorten(name)}”. The first one is shown.")
+    st.session_state["try answer"] = name or None
+    if order := place.get("order", ""):
+        listed = entries[name or next(iter(entries))]
+        wanted = order_from_address(listed, order)
+        st.session_state["try order"] = numbers_of(listed, wanted)
 
 
-def _judge() -> JudgeSettings:
-    """Ask for a judge: a small model, one of Set up or of an own run, or a simulated one.
+# ---------------------------------------------------------------- judge, own text, and Set up
+
+
+def _judges() -> list[JudgeSettings]:
+    """Return the judges on offer: small models, those of Set up and of own runs, a simulated one.
 
     Judges of imported runs are left out, because nobody has agreed to ask their servers. Own code
     runs only if it was looked at in Set up, so the judges of earlier runs with own code are left
@@ -242,15 +638,33 @@ def _judge() -> JudgeSettings:
             ]
     known: dict[str, JudgeSettings] = {}
     for judge in (*judges, SIMULATED):
-        known.setdefault(digest(judge.identity()), judge)
-    judges = list(known.values())
+        known.setdefault(_identity(judge), judge)
+    return list(known.values())
+
+
+def _judge(axis: Reorder, judges: Sequence[JudgeSettings]) -> JudgeSettings:
+    """Ask for a judge. Until the visitor chooses one, it is the first with something to compare."""
+    if not st.session_state.get("try judge chosen"):
+        st.session_state["try-judge"] = _first_judge(axis, judges)
     names = [f"{judge.name} · {_where(judge)}" for judge in judges]
-    chosen = judges[_choice("Judge", names, "try-judge")]
-    if chosen.simulated:
-        st.caption("Not a model: it makes up replies that favour the option listed first.")
-    elif chosen.model in CATALOGUE:
-        st.caption(safe(CATALOGUE[chosen.model].about))
-    return chosen
+    chosen = _choice(
+        "Judge",
+        names,
+        "try-judge",
+        label_visibility="collapsed",
+        on_change=st.session_state.update,
+        args=({"try judge chosen": True},),
+    )
+    return judges[chosen]
+
+
+def _first_judge(axis: Reorder, judges: Sequence[JudgeSettings]) -> int:
+    """Return the first judge whose recorded replies about the sample can be compared."""
+    rubric = _ready_rubrics(axis)[0]
+    for number, judge in enumerate(judges):
+        if judge.about.small_model and _samples(axis, judge, rubric).swings:
+            return number
+    return 0
 
 
 def _where(judge: JudgeSettings) -> str:
@@ -260,113 +674,86 @@ def _where(judge: JudgeSettings) -> str:
     return ", ".join(judge.base_urls) or judge.kind
 
 
-def _next() -> None:
-    """Choose the next example. If the judge was asked before, it is asked about this one too."""
-    kind = "pairs" if st.session_state["try-axis"] == "pairs" else "texts"
-    st.session_state[f"try-{kind}"] = (st.session_state[f"try-{kind}"] + 1) % len(_examples(kind))
-    forget(f"try-{kind}-")
-    st.session_state["try ask"] = bool(st.session_state["try trials"])
+def _choice(label: str, names: Sequence[str], key: str, **more: Any) -> int:
+    """Ask for one of several names; return its number, or 0 if the chosen one is gone."""
+    titles = [shorten(name, 60) for name in names]
+    if st.session_state.get(key, 0) >= len(titles):
+        del st.session_state[key]
+    title_of = titles.__getitem__
+    numbers = range(len(titles))
+    return int(ask(st.selectbox, label, numbers, key=key, start=0, format_func=title_of, **more))
 
 
-def _measure(planned: Plan) -> None:
+def _own_text(axis: Reorder, start: tuple[Item, ...]) -> tuple[tuple[Item, ...], Rubric]:
+    """Draw the fields of the visitor's own text and rubric; return what they hold.
+
+    ``start``: the sample's texts, which are returned themselves as long as nobody changes them.
+    Raises LabError for an empty answer.
+    """
+    kind = "pairs" if axis == "pairs" else "texts"
+    answer_labels = ["Answer A", "Answer B"] if axis == "pairs" else ["Answer to score"]
+    labels = ["Prompt (optional)", *answer_labels]
+    texts = [start[0].instruction, *(item.response for item in start)]
+    with st.container(border=True, key="try-form"):
+        fields = st.columns([1, *[2.4 / len(answer_labels)] * len(answer_labels)])
+        typed = []
+        for column, label, text in zip(fields, labels, texts, strict=True):
+            limits = {"height": 130, "max_chars": MOST_CHARACTERS}
+            key = f"try-{kind}-{label}"
+            typed.append(ask(column.text_area, label, key=key, start=text, **limits) or "")
+        rubric = _rubric(axis)
+    prompt, *answers = typed
+    for label, text in zip(answer_labels, answers, strict=True):
+        if not text.strip():
+            raise LabError(f"“{label}” is empty. Write or paste the text to judge.")
+    if typed == texts:
+        return start, rubric
+    names = ["A", "B"] if axis == "pairs" else ["your answer"]
+    own = [
+        Item(name, text, prompt, prompt="yours", candidate=name)
+        for name, text in zip(names, answers, strict=True)
+    ]
+    return tuple(own), rubric
+
+
+def _ready_rubrics(axis: Reorder) -> list[Rubric]:
+    """Return the lab's rubrics that fit what changes order."""
+    return [rubric for rubric in sample_rubrics() if axis != "criteria" or len(rubric.criteria) > 1]
+
+
+def _rubric(axis: Reorder) -> Rubric:
+    """Return a ready-made rubric, or the one of Set up, as the fields say.
+
+    If score options are reordered, it has only the chosen criterion.
+    """
+    ready = _ready_rubrics(axis)
+    if axis == "pairs":
+        return ready[0]  # pairs show nothing of it
+    with suppress(LabError):  # the rubric of Set up may wait for its file
+        own = draft().rubric(None)
+        if own not in ready and (axis != "criteria" or len(own.criteria) > 1):
+            ready.append(own)
+    left, right = st.columns(2)
+    with left:
+        rubric = ready[_choice("Rubric", [known.name for known in ready], f"try-rubric-{axis}")]
+    with st.expander("Edit the rubric", icon=":material/edit:"):
+        rubric = typed_rubric(rubric, f"try-rubric-{rubric.id[:8]}")
+    if axis == "criteria" or len(rubric.criteria) == 1:
+        return rubric
+    names = [criterion.name for criterion in rubric.criteria]
+    with right:
+        chosen = _choice("Criterion", names, "try-criterion")
+    return Rubric(rubric.name, rubric.criteria[chosen : chosen + 1])
+
+
+def _measure(axis: Reorder, judge: JudgeSettings, rubric: Rubric) -> None:
     """Open Set up with rubric, judge, and order filled in. Data that were chosen there stay."""
-    held, axis = draft(), planned.study.design.reorder
+    held = draft()
     if axis != "pairs":
-        held.set_rubric(written(planned.rubric))
+        held.set_rubric(written(rubric))
     design = held.study.design.model_copy(update={"reorder": axis})
-    held.change(judges=planned.study.judges, design=design)
+    held.change(judges=(judge,), design=design)
     forget("rubric-", "orders-")
     open_row("judge", 0)
     open_step(1)
     go("setup")
-
-
-def _result(planned: Plan, trial: Trial | None, known: Sequence[Judgment], watched: bool) -> None:
-    """Draw two cards and their difference. While the judge is asked, they fill one by one.
-
-    ``watched``: whether the judge was still being asked when the page was drawn.
-    """
-    if trial is not None and watched and not trial.active:
-        st.rerun()  # the whole page: the buttons and the chart change, too
-    judgments = trial.judgments.values() if trial else known
-    made = {judgment.call.key: judgment for judgment in judgments}
-    arm = Judgments(trial_table(planned, list(made.values()))).arms[0]
-    calls, axis = trial_calls(planned), str(planned.study.design.reorder)
-    options = planned.rubric.criteria[0].options if axis == "options" else ()
-    texts = {option.score: option.description for option in options}
-    with st.container(key="try-cards"):
-        *cards, last = st.columns([1.1, 1.1, 0.9])
-    waiting = "…" if watched else "Not asked"
-    for number, column in enumerate(cards):
-        judgment = made.get(calls[number].key)
-        card = card_of(arm, number, texts)
-        if card is None:
-            card = blank_card(axis, calls[number].ordering.shown, texts, waiting)
-        with column:
-            show_card(card, partial(_failure, judgment) if judgment else None)
-    with last, st.container(border=True):
-        st.header("Difference", anchor=False)
-        changes = [change_of(arm, 0, number) for number in (1, 2)]
-        for change, call, when in zip(changes, calls[1:], WHENS, strict=False):
-            size = waiting.lower()
-            if change:
-                size = change[0]
-            elif call.key in made:
-                size = "unknown"
-            figure = f"<div><strong>{escape(size)}</strong><span>{when}</span></div>"
-            st.html(f'<div class="figures">{figure}</div>')
-        if trial is not None:
-            _progress(trial)
-        st.markdown(say(_conclusion(changes), ("trial",), what=WHAT[axis]))
-    if trial is not None:
-        st.caption("An example, asked here. It is not a run, and no result counts it.")
-    else:
-        st.caption(
-            f"{'Recorded' if made else 'Not asked yet'}. Press Ask the judge for a live reply."
-        )
-
-
-def _progress(trial: Trial) -> None:
-    """Say how far an example is that has not finished, and what went wrong."""
-    now = trial.snapshot()
-    if now.state == "finished":
-        return
-    stage = f" · {safe(now.stage, 200)}" if now.stage else ""
-    st.markdown(f"{now.done} of {count(now.planned, 'call')}{stage}")
-    if now.reason:
-        st.markdown(f":orange[{safe(now.reason, 400)}]")
-
-
-def _conclusion(changes: Sequence[tuple[str, bool] | None]) -> str:
-    """Return the key of the sentence about both changes: of the order, and of a repeat."""
-    words = ["change"]
-    for change in changes:
-        if change is None:
-            return "example"
-        words.append("changed" if change[1] else "same")
-    return "_".join(words)
-
-
-def _failure(made: Judgment) -> None:
-    """Say why there is no score: the judge failed, or its reply could not be parsed."""
-    if made.reply.error:
-        st.markdown(f":orange[The judge did not reply: {safe(made.reply.error, 300)}]")
-    elif made.status != Status.OK:
-        st.markdown(f"{UNPARSED}:")
-        verbatim(made.reply.text, height=120 if len(made.reply.text) > 300 else None)
-
-
-def _orders(planned: Plan, judgments: Sequence[Judgment]) -> None:
-    """Draw the score of this answer in every balanced order that was asked."""
-    picture = text_orders(Judgments(trial_table(planned, judgments)).arms[0])
-    if picture is None:
-        return
-    points = sorted(picture.points, key=lambda point: point.value)
-    numbers = {
-        "low": points[0].text,
-        "high": points[-1].text,
-        "first": sum(point.decided for point in points),
-    }
-    st.header(say("title", ("trial",), orders=len(points)), anchor=False)
-    chart(picture, key="try-orders")
-    st.caption(safe(say("orders", ("trial",), orders=len(points), **numbers)))

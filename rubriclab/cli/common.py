@@ -112,14 +112,23 @@ def existing_store(store: Path | None) -> Path:
     return path
 
 
-def opened(store: Path | None, *, must_exist: bool = True) -> Lab:
+def opened(store: Path | None, *, must_exist: bool = True, write: bool = False) -> Lab:
     """Return the open lab at ``store``, for a ``with`` block.
 
-    Raises LabError if the store must exist and does not.
+    Without ``write`` it can be read while another process writes it. Raises LabError if the store
+    must exist and does not.
     """
     from rubriclab.api import Lab
 
-    return Lab(existing_store(store) if must_exist else store_path(store))
+    path = existing_store(store) if must_exist else store_path(store)
+    return Lab(path, read_only=not write, told=say_waiting)
+
+
+def say_waiting(sentence: str) -> None:
+    """Say on standard error what is being waited for, while a command seems to do nothing."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            print(printable(sentence), file=sys.stderr, flush=True)
 
 
 def paper_table(

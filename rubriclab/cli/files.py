@@ -86,7 +86,7 @@ def import_file(
     mapping = _mapping(columns or [])
     # Read every file before keeping one. A refused file then leaves no run and no store behind.
     imported = [_read(path, kind, mapping, name, looks) for path in files]
-    with opened(store, must_exist=False) as lab:
+    with opened(store, must_exist=False, write=True) as lab:
         infos, grown = [], []
         for part in imported:
             grown.append(_grown(lab.store, part.table))
@@ -188,8 +188,9 @@ def export(
     out: Annotated[
         Path,
         Parameter(
-            help="File to write. Its ending decides: .html report, .zip run, .csv or .parquet "
-            "judgments, .tex table of numbers, .card.json judge card."
+            help="File to write. Its ending decides: .html report, .page.html report on one A4 "
+            "sheet, .zip run, .csv or .parquet judgments, .tex table of numbers, .card.json judge "
+            "card."
         ),
     ],
     texts: Annotated[bool, Parameter(help="Show one answer word for word in the report.")] = False,

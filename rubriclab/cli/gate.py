@@ -24,6 +24,7 @@ from rubriclab.cli.common import (
     other_run,
     progress_line,
     run_of,
+    say_waiting,
     store_path,
 )
 from rubriclab.model.judgment import RULES
@@ -112,7 +113,7 @@ def _run_to_check(target: str, store: Path | None) -> Iterator[Run]:
         with run_of(target, store) as run:
             yield run
         return
-    made = run_study(target, store_path(store), progress=progress_line())
+    made = run_study(target, store_path(store), progress=progress_line(), told=say_waiting)
     try:
         yield made
     finally:

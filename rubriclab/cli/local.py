@@ -2,8 +2,13 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
+import urllib.request
+import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +22,12 @@ from rubriclab.judges.supervisor import PR_SET_PDEATHSIG, prctl
 from rubriclab.model.consent import sent_by
 from rubriclab.model.text import LabError
 
+PORT = 8501
+"""Where the pages are if no port is named: Streamlit's own."""
+LOOPBACK = "127.0.0.1"
+START_SECONDS = 120.0
+"""How long the pages may take to start before no browser is opened."""
+POLL_SECONDS = 0.2
 LAST_REPLIES_SECONDS = 20.0
 """How long the pages may take to end. They wait for replies that are on their way."""
 ENDED_BY_SIGNAL = (0, -signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGTERM)
@@ -25,16 +36,25 @@ ENDED_BY_SIGNAL = (0, -signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 
 
 def lab(
     *,
-    port: Annotated[int, Parameter(help="Port on 127.0.0.1.", show_default=True)] = 8501,
+    port: Annotated[
+        int | None, Parameter(help="Port on 127.0.0.1. Default: 8501, or a free one.")
+    ] = None,
+    no_browser: Annotated[
+        bool, Parameter(help="Do not open the browser. Print the address only.")
+    ] = False,
     code: Annotated[
         Path | None, Parameter(help="Folder whose Python functions may be used as judges.")
     ] = None,
     store: StorePath = None,
 ) -> Outcome:
-    """Start the lab. Open the address that it prints in your browser."""
-    from rubriclab.data.sample import lab_folder
+    """Start the lab and open it in your browser, like rubriclab without a command."""
+    from rubriclab.data.lab_folder import lab_folder
 
+    port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    if "STREAMLIT_SERVER_ADDRESS" not in os.environ:
+        # The settings beside app.py say so too. Nothing but this variable may say otherwise.
+        command += ["--server.address", LOOPBACK]
     environment = os.environ | {
         "RUBRICLAB_STORE": str(user_path(common.store_path(store)).absolute())
     }
@@ -52,6 +72,9 @@ def lab(
         start_new_session=True,
         preexec_fn=end_with_parent if sys.platform == "linux" else None,
     ) as pages:
+        if not no_browser and can_show_pages():
+            address = f"http://{LOOPBACK}:{port}"
+            threading.Thread(target=open_browser, args=(address, pages), daemon=True).start()
         try:
             ended = pages.wait()
         except KeyboardInterrupt:
@@ -62,6 +85,44 @@ def lab(
             except (KeyboardInterrupt, subprocess.TimeoutExpired):
                 pages.kill()
     return Outcome("The lab has ended.", common.DONE if ended in ENDED_BY_SIGNAL else common.ERROR)
+
+
+def free_port() -> int:
+    """Return PORT, or another port of this machine if something else has that one."""
+    for port in (PORT, 0):
+        with socket.socket() as probe:
+            # As the server does: a port whose last owner has just ended counts as free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise LabError("No port of this machine is free. Name one with --port.")
+
+
+def can_show_pages() -> bool:
+    """Return whether a browser with windows can be opened.
+
+    On a machine without a screen, Python would open one that takes over the terminal.
+    """
+    if os.environ.get("BROWSER") or sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def open_browser(address: str, pages: subprocess.Popen[bytes]) -> None:
+    """Open the address as soon as the pages answer there, unless they end or take too long."""
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until and pages.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):
+                break
+        except OSError:  # not there yet
+            time.sleep(POLL_SECONDS)
+    else:
+        return
+    webbrowser.open(address)
 
 
 def end_with_parent() -> None:

@@ -40,8 +40,9 @@ def command_line() -> App:
         default_parameter=Parameter(negative=(), show_default=False),
         help="Does your LLM judge read the rubric, or the order it is listed in? Measure it with "
         "your own data.",
-        help_epilogue="Exit codes: 0 done, 1 an error that you can fix, 2 wrong arguments, "
-        "3 stopped early, 4 the gate fails, 5 the gate cannot tell.",
+        help_epilogue="Without a command, rubriclab starts the lab. Exit codes: 0 done, 1 an error "
+        "that you can fix, 2 wrong arguments, 3 stopped early, 4 the gate fails, 5 the "
+        "gate cannot tell.",
     )
     app.command(local.lab)
     app.command(planning.plan)
@@ -56,6 +57,14 @@ def command_line() -> App:
     return app
 
 
+def _with_command(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments, with the command ``lab`` in front if they name none."""
+    first = next(iter(arguments), "")
+    about_all = first in ("--help", "-h", "--version")
+    named = bool(first) and not first.startswith("-")
+    return list(arguments) if named or about_all else ["lab", *arguments]
+
+
 def run_command(arguments: Sequence[str]) -> int:
     """Run one command, print what it says, and return its exit code.
 
@@ -64,7 +73,7 @@ def run_command(arguments: Sequence[str]) -> int:
     try:
         with stopped_by_signals():
             outcome = command_line()(
-                list(arguments),
+                _with_command(arguments),
                 exit_on_error=False,
                 print_error=False,
                 help_on_error=False,

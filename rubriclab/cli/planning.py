@@ -114,12 +114,11 @@ def _forecast(
     planned: Plan, pilot: str | None, effect: float | None, store: Path | None
 ) -> Estimate:
     """Return what the study takes and what it can detect, from a pilot run if there is one."""
-    from rubriclab.api import Lab
     from rubriclab.runs.forecast import estimate, measured
 
     if pilot is None:
         return estimate(planned, None, effect)
-    with Lab(common.store_path(store)) as lab:
+    with common.opened(store) as lab:
         earlier = lab.run(pilot)
         seen = measured(earlier.findings, lab.store.calls(str(earlier.id)))
     return estimate(planned, seen, effect)

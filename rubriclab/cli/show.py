@@ -248,7 +248,8 @@ def runs(
         raise LabError("Name a run, for example: rubriclab runs RUN --rename NAME.")
     if backup is not None:
         return _backed_up(store, backup, json=json)
-    with common.opened(store) as lab:
+    changes = delete or write or rename is not None
+    with common.opened(store, write=changes) as lab:
         if run is None:
             return _listed(lab.store.runs(), json=json)
         info = lab.store.run(run)

@@ -211,6 +211,7 @@ def _asked(
             trust=options.agreed,
             check=check,
             progress=common.progress_with_checks(checks),
+            told=common.say_waiting,
         )
     info = made.info()
     code = common.CODES_OF_STATES.get(info.state, common.STOPPED)
@@ -249,7 +250,7 @@ def _batch_out(
     from rubriclab.store.store import Store
 
     planned = options.plan(study)
-    with Store.open(store) as kept:
+    with Store.open_when_free(store, told=common.say_waiting) as kept:
         written, calls, left_out = write_batch(
             kept, planned, folder, retry_failed=again, ask_all=ask_all
         )
@@ -276,7 +277,7 @@ def _batch_in(
     from rubriclab.store.store import Store
 
     planned = options.plan(study)
-    with Store.open(store) as kept:
+    with Store.open_when_free(store, told=common.say_waiting) as kept:
         run_id, answers = read_batch(kept, planned, files, retry_failed=again)
         info = kept.run(run_id)
     code = common.CODES_OF_STATES.get(info.state, common.STOPPED)
@@ -320,7 +321,7 @@ def _references(
                 f"--references {out} is the study's own data, which is never overwritten. Choose "
                 f"another name."
             )
-    with Store.open(store) as kept:
+    with Store.open_when_free(store, told=common.say_waiting) as kept:
         job = ReferenceJob(kept, asked, *sources[0])
         if options.agreed:
             kept.agree(consent for judge in job.judges for consent in sent_by(judge))

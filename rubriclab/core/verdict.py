@@ -46,6 +46,8 @@ Its level is 0.998: it adds 0.1% to the 5% in which the gate accuses an unbiased
 MIN_UNITS = 8
 """Fewer independent units have no interval and no test of a mean. The gate is exact at any number.
 """
+MOST_UNANIMOUS = 20
+"""With fewer units a position may be named because all of them lean to its side."""
 LEAST_GROWTH = 1.1
 """A new run has to be larger by a tenth at least: less would hardly ever decide what this one did
 not.
@@ -147,7 +149,8 @@ class PositionVerdict(Verdict):
     single 95% interval of each lean; ``seen_intervals``: the same if no unit can move by more than
     the largest move seen at any position. ``position``: the one with the largest lean, from 0;
     ``lean``: its signed lean. ``outside``: the positions whose simultaneous band leaves out 0,
-    where the test rejects. ``v``: Cramer's V of the leans; ``v_without_noise``: the same from
+    where the test rejects; ``unanimous``: those to whose side every unit leans (see
+    ``_unanimous``). ``v``: Cramer's V of the leans; ``v_without_noise``: the same from
     products of two different units. All are empty or NaN where nothing can be said.
     """
 
@@ -159,6 +162,7 @@ class PositionVerdict(Verdict):
     shares: tuple[float, ...] = ()
     expected: tuple[float, ...] = ()
     outside: tuple[int, ...] = ()
+    unanimous: tuple[int, ...] = ()
     v: float = NAN
     v_without_noise: float = NAN
     criteria: CriteriaSizes | None = None
@@ -418,8 +422,14 @@ def unsure_reason(answers: Answers) -> str:
 
 
 def withheld(verdict: AnyVerdict, reason: str) -> AnyVerdict:
-    """Return the verdict; undecided instead of "equivalent" where there is a ``reason`` against."""
-    if not reason or verdict.word != "equivalent":
+    """Return the verdict; undecided instead of "equivalent" where there is a ``reason`` against.
+
+    What is undecided anyway gets the reason too, unless it has one that weighs more: these calls
+    could not have decided it, however many there were.
+    """
+    if not reason or verdict.word == "effect":
+        return verdict
+    if verdict.word == "undecided" and verdict.why not in ("", *NOISE.values()):
         return verdict
     return replace(verdict, word="undecided", why=reason)
 
@@ -578,7 +588,7 @@ def _decided(
         more_units=more_units,
     )
     if isinstance(decided, PositionVerdict) and not rejected:
-        decided = replace(decided, outside=())
+        decided = replace(decided, outside=(), unanimous=())
     return replace(decided, why=_reason(decided, basis))
 
 
@@ -709,10 +719,26 @@ def _positions(sizing: _Sizing) -> PositionVerdict:
         shares=tuple(share.tolist()),
         expected=tuple((share - value).tolist()),
         outside=tuple(p for p, (below, above) in enumerate(bands) if below > 0 or above < 0),
+        unanimous=_unanimous(moves) if table.by_criterion else (),
         v=float(v),
         v_without_noise=float(v_without_noise),
     )
     return _of_criteria(sizing, pooled) if table.by_criterion else pooled
+
+
+def _unanimous(moves: Floats) -> tuple[int, ...]:
+    """Return the positions to whose side every unit leans, by exact sign tests with Sidak's rule.
+
+    ``moves``: (units, n). The bands of a nearly noiseless judge say nothing, since units that tie
+    allow for any that was not met. From MOST_UNANIMOUS units on the bands name as much by
+    themselves. This is about the units at hand, and says nothing of their mean.
+    """
+    units, n = moves.shape
+    p = 1 - (1 - min(2.0 ** (1 - units), 1.0)) ** n
+    if not MIN_UNITS <= units < MOST_UNANIMOUS or p > ALPHA:
+        return ()
+    same = (moves > FLAT).all(axis=0) | (moves < -FLAT).all(axis=0)
+    return tuple(np.flatnonzero(same).tolist())
 
 
 def _of_criteria(sizing: _Sizing, pooled: PositionVerdict) -> PositionVerdict:

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from rubriclab.data.items import items_of
+from rubriclab.data.lab_folder import lab_folder
 from rubriclab.data.rubrics import own_rubric
 from rubriclab.data.tables import delimited
 from rubriclab.model.data import DataSet, Rubric
@@ -17,15 +18,6 @@ COLUMNS = {
     name: name
     for name in ("item_id", "prompt", "task", "instruction", "response", "reference", "candidate")
 }
-
-
-def lab_folder() -> Path:
-    """Return the folder of app.py, the pages and ``data``.
-
-    It is within the package if a wheel was installed, and otherwise next to it.
-    """
-    package = Path(__file__).resolve().parents[1]
-    return package / "lab" if (package / "lab").is_dir() else package.parent
 
 
 def data_path(name: str) -> Path:

@@ -43,6 +43,18 @@ ENVIRONMENT.globals |= {
     "ink": ink,
     "number": number,
     "shorten": shorten,
+    "class_of": {
+        "Biased": "effect",
+        "Yes": "effect",
+        "Yes, size unclear": "effect",
+        "Bias too small to matter": "equivalent",
+        "Too small to matter": "equivalent",
+        "No bias that matters": "equivalent",
+        "No": "equivalent",
+        "No bias seen yet": "unseen",
+        "Not seen yet": "unseen",
+        "Can't tell yet": "undecided",
+    },
 }
 
 
@@ -112,16 +124,8 @@ def method_lines(findings: Findings, every: list[Subject]) -> list[str]:
     """Say the method in six lines, then what was left out or changed when the run was planned or
     read.
     """
-    subject, small = every[0], findings.reading.smallest
-    sizes = {
-        "mean": number(findings.smallest_mean(subject.condition)),
-        "share": f"{100 * small.share:.3g}",
-        "single": f"{100 * small.single:.3g}",
-        "units": count(subject.units, subject.unit),
-        "seed": str(SEED),
-        "deals": f"{DEALS:,}",
-        "draws": f"{DRAWS:,}",
-    }
+    subject = every[0]
+    sizes = _method_sizes(findings, subject)
     lines = ("design", "test", "intervals", "seeds", "no", "data")
     noted = findings.judgments.table.made_with.get("note")
     said = [say(f"method_{line}", sentence_tables(subject), **sizes) for line in lines]
@@ -132,6 +136,25 @@ def method_lines(findings: Findings, every: list[Subject]) -> list[str]:
     if noted:
         said.append(str(noted))
     return said
+
+
+def method_brief(findings: Findings, subject: Subject) -> str:
+    """Say in one sentence how the answer was computed: tests, intervals, draws and their seeds."""
+    return say("method_brief", sentence_tables(subject), **_method_sizes(findings, subject))
+
+
+def _method_sizes(findings: Findings, subject: Subject) -> dict[str, str]:
+    """Return the numbers that sentences about the method name."""
+    small = findings.reading.smallest
+    return {
+        "mean": number(findings.smallest_mean(subject.condition)),
+        "share": f"{100 * small.share:.3g}",
+        "single": f"{100 * small.single:.3g}",
+        "units": count(subject.units, subject.unit),
+        "seed": str(SEED),
+        "deals": f"{DEALS:,}",
+        "draws": f"{DRAWS:,}",
+    }
 
 
 def drawings_of(findings: Findings, subject: Subject) -> list[tuple[str, Picture]]:

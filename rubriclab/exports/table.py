@@ -233,6 +233,26 @@ def advice_document(findings: Findings) -> list[dict[str, Any]]:
     return out
 
 
+def ladder_document(findings: Findings) -> list[dict[str, Any]]:
+    """Return the word of each judge, data set and setting, and of each of its questions.
+
+    Nothing for what has no verdict. ``units_of_new_run``: about how many units a new run needs to
+    decide what is open; null where nothing is, or where it is not known.
+    """
+    return [
+        {
+            "condition": subject.condition,
+            "word": subject.word,
+            "questions": dict(subject.words),
+            "unit": subject.unit,
+            "units": subject.units,
+            "units_of_new_run": subject.units_of_new_run,
+        }
+        for subject in subjects_of_orders(findings)
+        if subject.word is not None
+    ]
+
+
 def looks_document(findings: Findings) -> list[dict[str, Any]]:
     """Return where each judge is in a run that may stop early; empty for other runs."""
     return [
@@ -272,6 +292,7 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
         },
         "reading": _reading_document(findings),
         "conditions": conditions,
+        "ladder": ladder_document(findings),
         "advice": advice_document(findings),
         "looks": looks_document(findings),
         "rows": [row_document(row, findings.conditions) for row in (*findings.rows, *extra)],

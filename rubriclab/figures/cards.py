@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.judgments import Arm
-from rubriclab.model.text import count
-from rubriclab.words.phrases import NBSP, number, order_title
+from rubriclab.words.phrases import number, order_title
 
 EXAMPLES_TRIED = 200
 """How many calls ``example_of`` tries: enough to find a changed score, few enough for a page."""
@@ -39,7 +38,7 @@ class Line:
 class Card:
     """One call, in texts.
 
-    call: the call's number in its arm; -1 if it has no reply yet.
+    call: the call's number in its arm.
     title: the order, for example “Listed 5 to 1”.
     foot: the position of the chosen line, or how many lines have a score; may be empty.
     score: the result, for example “Score 4”, “Mean 3.50” or “Tie”.
@@ -96,39 +95,6 @@ def title_of(reorder: str, shown: Sequence[Any]) -> str:
     if reorder in ("pairs", "lists"):
         return f"Shown {shown[0]} first" if len(shown) == 2 else f"Shown {order_title(shown)}"
     return f"Listed {order_title(shown)}"
-
-
-def blank_card(
-    reorder: str, shown: Sequence[Any], descriptions: Mapping[Any, str], score: str
-) -> Card:
-    """Return the card of a call that has no reply yet; ``score``: what is shown instead."""
-    lines = tuple(Line(p, str(name), descriptions.get(name, "")) for p, name in enumerate(shown, 1))
-    return Card(-1, title_of(reorder, shown), lines, "", score)
-
-
-def change_of(arm: Arm, before: int, after: int) -> tuple[str, bool] | None:
-    """Return (how the result differs between two calls, as a text; whether it differs).
-
-    The result is a score, the scores of several criteria, or the winner. None if nothing was
-    parsed in both calls.
-    """
-    first = np.flatnonzero((arm.call == before) & arm.ok)
-    second = np.flatnonzero((arm.call == after) & arm.ok)
-    # Compare each criterion with itself: the two calls may list them in different orders.
-    _, in_first, in_second = np.intersect1d(
-        arm.target[arm.item[first]], arm.target[arm.item[second]], return_indices=True
-    )
-    result = arm.score if arm.condition.chooses else arm.value
-    points = result[second[in_second]] - result[first[in_first]]
-    if not len(points):
-        return None
-    changed = int(np.count_nonzero(points))
-    if arm.condition.chooses:
-        return "Another winner" if changed else "The same winner", bool(changed)
-    if arm.condition.joint:
-        return f"{changed} of {count(len(in_first), 'criterion', 'criteria')}", bool(changed)
-    size = number(points[0], "+.3g") if changed else "0"
-    return f"{size}{NBSP}{'point' if abs(points[0]) == 1 else 'points'}", bool(changed)
 
 
 def _scored_together(arm: Arm, rows: np.ndarray[Any, Any]) -> Card:

@@ -14,7 +14,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from rubriclab.core.topic import Findings
-from rubriclab.figures.marks import DARK, LIGHT, Palette, Picture, Point, Series, ink
+from rubriclab.figures.marks import DARK, LIGHT, Palette, Picture, Point, Series, ink, mix
 from rubriclab.figures.pictures import picture_of
 from rubriclab.model.text import LabError, abridge, printable, shorten
 from rubriclab.words.phrases import number
@@ -23,6 +23,9 @@ __all__ = ["DARK", "KINDS", "LIGHT", "chart_of", "draw", "escape"]
 
 FONT = '"Source Sans", "Source Sans 3", sans-serif'
 ROW = 52
+GREY = 0.7
+"""How far the darkest cell of a picture without a verdict goes towards the grey of bars: the number
+in it stays readable."""
 """Height of a line of cells or of a forest, in px: a number and its interval fit."""
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1_000)
 """Distances, in points, that the marks of a difference's axis may have."""
@@ -241,41 +244,10 @@ def _write_over_bar(figure: go.Figure, palette: Palette, point: Point, x: int) -
 
 
 def cells(picture: Picture, palette: Palette) -> go.Figure:
-    """Draw a heatmap centred on what each cell would be without an effect.
-
-    Invisible squares over it take hover and clicks, which Plotly's heatmaps do not hand on.
-    """
-    names, coordinates = [line.name for line in picture.series], picture.coordinates
+    """Draw a heatmap centred on what each cell would be without an effect."""
+    names = [line.name for line in picture.series]
     figure = _figure(palette, 76 + ROW * max(3, len(names)), l=_margin(names, 150), t=10)
-    heat: list[list[float | None]] = [[None] * len(coordinates) for _ in names]
-    where = [
-        (int(coordinates[p.label]), y, p)
-        for y, line in enumerate(picture.series)
-        for p in line.points
-    ]
-    for x, y, point in where:
-        heat[y][x] = picture.heat(point)
-        _write(
-            figure,
-            point.text,
-            x=x,
-            y=y,
-            font={"size": 13, "color": ink(palette, picture.heat(point))},
-        )
-    scale = [[0.0, palette.low], [0.5, palette.middle], [1.0, palette.high]]
-    figure.add_heatmap(
-        z=heat, zmin=-1, zmax=1, colorscale=scale, showscale=False, xgap=3, ygap=3, hoverinfo="skip"
-    )
-    hidden = {"marker": {"opacity": 0}}
-    figure.add_scatter(
-        x=[x for x, _, _ in where],
-        y=[y for _, y, _ in where],
-        mode="markers",
-        selected=hidden,
-        unselected=hidden,
-        marker={"symbol": "square", "size": 42, "opacity": 0},
-        **_about(picture.points),
-    )
+    _heat(figure, picture, palette)
     _axis(figure.update_xaxes, picture.levels, picture.axes[0])
     _axis(figure.update_yaxes, names, picture.axes[1], 22, showgrid=False)
     return figure.update_layout(clickmode="event+select")
@@ -491,6 +463,227 @@ def stacks(picture: Picture, palette: Palette) -> go.Figure:
     return figure.update_xaxes(
         range=[0, 1.001], tickvals=ticks, ticktext=[number(tick, ".0%") for tick in ticks]
     )
+
+
+# ---------------------------------------------------------------- the pictures of Results
+BARS_HIGH = 168
+"""Height of the bars above the cells, in px."""
+BAR_ROOM = 1.18
+"""The top of the axis of bars, in times of the highest mark: its whisker fits."""
+LEAST_TOP = 0.3
+"""The top of the axis of bars at least, as a share: small differences stay small."""
+FEW_ROWS, LOW_ROW = 7, 30
+"""More lines of cells than these have this height, in px."""
+THICKEST = 16
+"""Width of the line of all answers, in px."""
+
+
+def bars_over_cells(picture: Picture, palette: Palette) -> go.Figure:
+    """Draw shares by position above the heatmap whose column totals they are, on one axis.
+
+    One figure, so that bars and columns stay aligned at every width.
+    """
+    above, below = picture.panels
+    rows = len(below.series)
+    row = ROW if rows <= FEW_ROWS else LOW_ROW
+    heat = row * rows
+    height = BARS_HIGH + heat + 34
+    figure = _figure(palette, height, l=58, r=66, t=6, b=28)
+    share = heat / (heat + BARS_HIGH)
+    _heat(figure, below, palette)
+    top = max(LEAST_TOP, BAR_ROOM * max(point.top for point in above.points))
+    whiskers = _whiskers(above.points, palette)
+    figure.add_bar(
+        x=list(range(len(above.points))),
+        y=[point.value for point in above.points],
+        yaxis="y2",
+        width=0.84,
+        marker={"color": [_bar_colour(point, palette) for point in above.points]},
+        error_y=whiskers,
+        **_about(above.points),
+    )
+    for k, point in enumerate(above.points):
+        font = {"color": "#FFFFFF" if point.decided else palette.text, "size": 13}
+        if point.decided:
+            font |= {"size": 14, "weight": 700}
+        _write(figure, point.text, x=k, y=0, yref="y2", yshift=11, font=font)
+    _even_lines(figure, above, palette)
+    for y, line in enumerate(below.series):
+        where = {"x": 1.01, "xref": "paper", "y": y, "xanchor": "left"}
+        _write(figure, line.group, font={"color": palette.muted, "size": 12}, **where)
+    figure.update_layout(
+        yaxis={"domain": [0, share - 0.012]},
+        yaxis2={
+            "domain": [share + 0.012, 1],
+            "range": [0, top],
+            "visible": False,
+            "fixedrange": True,
+            "anchor": "x",
+        },
+        clickmode="event+select",
+        bargap=0.2,
+    )
+    _axis(figure.update_xaxes, picture.levels)
+    figure.update_xaxes(tickfont={"color": palette.text})
+    names = [f"Score {line.name}" for line in below.series]
+    _axis(figure.update_yaxes, names, "", 22, showgrid=False, selector={"anchor": "x"})
+    figure.update_layout(yaxis={"tickfont": {"color": palette.text}})
+    figure.layout.yaxis2.update(tickvals=[], range=[0, top])
+    return figure
+
+
+def _bar_colour(point: Point, palette: Palette) -> str:
+    return palette.high if point.decided else palette.bar
+
+
+def _even_lines(figure: go.Figure, bars: Picture, palette: Palette) -> None:
+    """Draw where bars would be without bias: one line, or one for each uneven share."""
+    points = bars.points
+    line = {"type": "line", "line": _dotted(palette), "yref": "y2"}
+    if bars.reference:
+        even = points[0].expected
+        ends = {"x0": -0.5, "x1": len(points) - 0.5, "y0": even, "y1": even}
+        figure.add_shape(**line, **ends)
+        figure.add_annotation(
+            xref="paper",
+            yref="y2",
+            x=1.01,
+            y=even,
+            text=escape(bars.reference).replace(": ", "<br>"),
+            showarrow=False,
+            xanchor="left",
+            align="left",
+            font={"color": palette.muted, "size": 12},
+        )
+        return
+    for k, point in enumerate(points):
+        if math.isfinite(point.expected):
+            ends = {"x0": k - 0.4, "x1": k + 0.4, "y0": point.expected, "y1": point.expected}
+            figure.add_shape(**line, **ends)
+
+
+def _heat(figure: go.Figure, picture: Picture, palette: Palette) -> None:
+    """Draw cells with their numbers.
+
+    Invisible squares over them take hover and clicks, which Plotly's heatmaps do not hand on.
+    """
+    coordinates = picture.coordinates
+    heat: list[list[float | None]] = [[None] * len(coordinates) for _ in picture.series]
+    where = [
+        (int(coordinates[p.label]), y, p)
+        for y, line in enumerate(picture.series)
+        for p in line.points
+    ]
+    for x, y, point in where:
+        heat[y][x] = picture.heat(point)
+        colour = palette.text if picture.undecided else ink(palette, picture.heat(point))
+        _write(figure, point.text, x=x, y=y, font={"size": 13, "color": colour})
+    scale = [[0.0, palette.low], [0.5, palette.middle], [1.0, palette.high]]
+    if picture.undecided:
+        full = mix(palette.middle, palette.neutral, GREY)
+        scale = [[0.0, palette.surface], [0.5, palette.middle], [1.0, full]]
+    figure.add_heatmap(
+        z=heat, zmin=-1, zmax=1, colorscale=scale, showscale=False, xgap=3, ygap=3, hoverinfo="skip"
+    )
+    hidden = {"marker": {"opacity": 0}}
+    figure.add_scatter(
+        x=[x for x, _, _ in where],
+        y=[y for _, y, _ in where],
+        mode="markers",
+        selected=hidden,
+        unselected=hidden,
+        marker={"symbol": "square", "size": 42, "opacity": 0},
+        **_about(picture.points),
+    )
+
+
+def tallies(picture: Picture, palette: Palette) -> go.Figure:
+    """Draw counts or rates as bars below each other, each with its number at its end."""
+    points = picture.points[::-1]
+    names = [point.label for point in points]
+    figure = _figure(palette, 44 + 62 * len(points), l=_margin(names, 240), r=24, t=8, b=12)
+    figure.add_bar(
+        x=[point.value for point in points],
+        y=list(range(len(points))),
+        orientation="h",
+        width=0.52,
+        marker={"color": [_bar_colour(point, palette) for point in points]},
+        **_about(points),
+    )
+    for y, point in enumerate(points):
+        font: dict[str, Any] = {"size": 14, "color": palette.text}
+        if point.decided:
+            font |= {"weight": 700, "color": palette.effect}
+        _write(figure, point.text, x=point.value, y=y, xanchor="left", xshift=8, font=font)
+    most = picture.span or max(point.value for point in points) or 1.0
+    figure.update_xaxes(range=[0, 1.45 * most], visible=False)
+    _axis(figure.update_yaxes, names, "", 40, showgrid=False, tickfont={"color": palette.text})
+    return figure
+
+
+def order_means(picture: Picture, palette: Palette) -> go.Figure:
+    """Draw the mean score in each order as dots on the whole scale."""
+    points = picture.points
+    names = [point.label for point in points]
+    figure = _figure(palette, 76 + 34 * len(points), l=_margin(names, 150), r=34, t=6)
+    colours = [palette.effect if point.decided else palette.bar for point in points]
+    figure.add_scatter(
+        x=[point.value for point in points],
+        y=list(range(len(points))),
+        mode="markers",
+        marker={"size": 12, "color": colours},
+        **_about(points),
+    )
+    for y, point in enumerate(points):
+        font = {"size": 13, "color": palette.text if point.decided else palette.muted}
+        _write(figure, point.text, x=point.value, y=y, xanchor="left", xshift=9, font=font)
+    low, high = picture.scale
+    pad = 0.02 * (high - low)
+    figure.update_xaxes(
+        title_text=escape(picture.axes[0]),
+        range=[low - pad, high + pad],
+        showgrid=True,
+        gridcolor=palette.grid,
+    )
+    _axis(figure.update_yaxes, names, "", 26, tickfont={"color": palette.text})
+    return figure
+
+
+def moves(picture: Picture, palette: Palette) -> go.Figure:
+    """Draw lines between the scores in two orders, as thick as their answers are many."""
+    figure = _figure(palette, 330, l=24, r=24, t=10)
+    ends: list[dict[float, int]] = [{}, {}]
+    for line in sorted(picture.series, key=lambda line: line.points[0].decided):
+        before, after = line.points
+        for side, point in zip(ends, line.points, strict=True):
+            side[point.value] = side.get(point.value, 0) + int(line.group.replace(",", ""))
+        figure.add_scatter(
+            x=[0, 1],
+            y=[before.value, after.value],
+            mode="lines+markers",
+            line={
+                "color": palette.effect if before.decided else palette.bar,
+                "width": 1.5 + THICKEST * before.weight,
+            },
+            marker={"size": 1.5 + THICKEST * before.weight},
+            **_about(line.points),
+        )
+    for x, (side, anchor, away) in enumerate(zip(ends, ("right", "left"), (-14, 14), strict=True)):
+        for score, answers in side.items():
+            text = f"<b>{score:g}</b>  {answers:,} {'answer' if answers == 1 else 'answers'}"
+            figure.add_annotation(
+                text=text, x=x, y=score, xanchor=anchor, xshift=away, showarrow=False
+            )
+    low, high = picture.scale
+    pad = 0.08 * (high - low)
+    steps = [low, *(score for score in range(math.ceil(low), math.floor(high) + 1)), high]
+    figure.update_yaxes(
+        range=[low - pad, high + pad],
+        tickvals=sorted(set(steps)) if len(steps) <= 13 else [low, high],
+        showticklabels=False,
+    )
+    _axis(figure.update_xaxes, picture.levels, range=[-0.5, 1.5])
+    return figure
 
 
 # ---------------------------------------------------------------- several judges
@@ -1245,6 +1438,10 @@ KINDS = {
         matrix,
         plane,
         strips,
+        bars_over_cells,
+        tallies,
+        order_means,
+        moves,
     )
 }
 """One function for each kind of picture."""

@@ -453,8 +453,14 @@ def balanced_against_fixed(
     if apart:
         every = [(f"{judge}, {what}", row) for (judge, what), row in apart.items()]
         alt += f" Differences: {extremes(every)}."
-    counted = counted_differences(apart, whom(findings))
-    note = f"Lines: {ci()}, each judge on its own. {counted} Green: too small to matter."
+    note = f"Lines: {ci()}, each judge on its own."
+    if right is None:
+        title = f"**How close do judges come to {whom(findings)}?**"
+        one = len({strategy for _, strategy in first}) == 1
+        why = "One ordering strategy was asked" if one else "Too few answers have ratings"
+        note += f" {why}, so strategies are not compared."
+    else:
+        note += f" {counted_differences(apart, whom(findings))} Green: too small to matter."
     picture = Picture(
         "strips", (), alt, levels=tuple(short(judge) for judge in judges), panels=tuple(panels)
     )
@@ -523,8 +529,10 @@ def orders_enough(findings: Findings, reorder: str, dataset: str, judge: str = "
     )
     note = (
         "Band: the 2.5 and 97.5 percentiles over subsets of the orders, which is not a confidence "
-        "interval. Dotted: the fixed order asked as often."
+        "interval."
     )
+    if any(math.isfinite(panel.target) for panel in panels):
+        note += " Dotted: the fixed order asked as often."
     note = _enough_words(findings, reorder, dataset, judge) + note
     picture = Picture("multiples", (), alt, panels=tuple(panels))
     return Shown(title, picture, note + simulated_note(findings))

@@ -13,8 +13,8 @@ from typing import Any
 class Palette:
     """The colours of one theme.
 
-    ``low``, ``middle``, ``high``: a heatmap's ends and centre. ``lines``: colours of several lines
-    in one picture, of one darkness each.
+    ``bar``: bars of which nothing is decided. ``low``, ``middle``, ``high``: a heatmap's ends and
+    centre. ``lines``: colours of several lines in one picture, of one darkness each.
     """
 
     text: str
@@ -24,6 +24,7 @@ class Palette:
     border: str
     effect: str
     neutral: str
+    bar: str
     band: str
     low: str
     middle: str
@@ -42,6 +43,7 @@ LIGHT = Palette(
     border="#DBE0E7",
     effect="#C24E0C",
     neutral="#7C9FD3",
+    bar="#B9C1CE",
     band="#DCEFE4",
     low="#B5CCEA",
     middle="#F7F8FA",
@@ -59,6 +61,7 @@ DARK = Palette(
     border="#303B48",
     effect="#F08A4B",
     neutral="#4C74A8",
+    bar="#4A5767",
     band="#17322A",
     low="#2C4B70",
     middle="#1C252F",
@@ -139,7 +142,8 @@ class Picture:
     joins with the others. ``panels``: pictures next to each other that share their axes; each
     has a ``title``, and below it a ``subtitle``. ``own_scales``: whether each panel has a vertical
     axis of its own, and all stand in one line. ``frames``: of a square matrix, the blocks that get
-    a frame: name, first and last line.
+    a frame: name, first and last line. ``undecided``: of cells, whether they are drawn grey,
+    because nothing is decided yet.
     """
 
     kind: str
@@ -162,6 +166,7 @@ class Picture:
     panels: tuple["Picture", ...] = ()
     own_scales: bool = False
     frames: tuple[tuple[str, int, int], ...] = ()
+    undecided: bool = False
 
     @property
     def points(self) -> tuple[Point, ...]:

@@ -158,8 +158,10 @@ def share_bars(
     and lists a tie counts as a share of a win. Shares that no order changed are even by design, and
     have no interval. ``condition``: another strategy of the same judge than the one that the
     verdicts are about: the shares of its calls, without interval or decision. ``called``: the same
-    for the condition of the verdicts.
+    for the condition of the verdicts. None where positions have points instead of shares.
     """
+    if subject.in_points:
+        return None
     own = condition in (None, subject.condition) and not called
     if own or subject.reorder in CHOICES:
         points = []
@@ -481,29 +483,6 @@ def _lines_of_items(arm: Arm, towards: np.ndarray) -> tuple[np.ndarray, np.ndarr
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = np.where(bottom > 1e-9, np.bincount(text, away * score, arm.texts) / bottom, np.nan)
     return mean + slope * (-1 - middle), mean + slope * (1 - middle)
-
-
-# ---------------------------------------------------------------- one text
-def text_orders(arm: Arm) -> Picture | None:
-    """Draw the score of one text in each order, as they were first asked.
-
-    Orange where the first option was chosen. ``arm``: of a single text. None where a call has no
-    single score, and below two orders.
-    """
-    if arm.condition.reorder != "options":
-        return None
-    points: dict[tuple[Any, Any], Point] = {}
-    for row in np.flatnonzero(arm.ok & (arm.repeat == 0)):
-        order, score = arm.order_label(arm.order[row]), number(arm.value[row], ".3g")
-        position = int(arm.position[row]) + 1
-        hover = (f"Listed {order}", f"score {score}", f"position {position}")
-        value = float(arm.value[row])
-        points["", order] = Point(order, value, score, decided=position == 1, hover=hover)
-    if len(points) < 2:
-        return None
-    alt = f"Scores of one answer in {len(points)} orders of the list: {_said(points.values())}."
-    scale = (float(arm.scores[0]), float(arm.scores[-1]))
-    return picture("dots", points, alt, axes=("", "Score"), scale=scale)
 
 
 # ---------------------------------------------------------------- intervals and curves

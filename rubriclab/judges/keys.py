@@ -19,6 +19,7 @@ from rubriclab.model.consent import (
     Consents,
     NoConsent,
     destination,
+    is_pasted,
     require_consent,
     sent_by,
 )
@@ -73,6 +74,11 @@ def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) 
         return None
     if secrets and name in secrets:
         key = secrets[name].strip()
+    elif is_pasted(name):
+        raise LabError(
+            f"The key of judge “{settings.name}” was pasted in a visit that is over, and pasted "
+            "keys are never stored. Paste it again on the page Runs or Set up, or name a variable."
+        )
     elif may_be_sent(name):
         key = os.environ.get(name, "").strip()
     else:
@@ -87,12 +93,17 @@ def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) 
             f"The environment variable {name} is not set, and judge “{settings.name}” needs the "
             f"key in it. Set the variable and restart the lab, or choose another judge."
         )
-    if not key.isascii() or not key.isprintable() or " " in key:
+    if not valid_key(key):
         raise LabError(
             f"The key in {name} contains characters that no key has (spaces, line breaks or "
             f"non-ASCII characters). Copy it again."
         )
     return key
+
+
+def valid_key(key: str) -> bool:
+    """Return whether this can be a key, as a header may hold it."""
+    return bool(key) and key.isascii() and key.isprintable() and " " not in key
 
 
 def require_consents(

@@ -161,22 +161,31 @@ def find_servers(addresses: Mapping[str, str] = LOCAL) -> list[FoundServer]:
     return [server for server in in_thread(look_everywhere) if server is not None]
 
 
-def key_for(url: str, key_env: str | None, consents: Consents) -> str | None:
+def key_for(
+    url: str,
+    key_env: str | None,
+    consents: Consents,
+    secrets: Mapping[str, str] | None = None,
+) -> str | None:
     """Return the key that may go to this base URL.
 
     Raises LabError, and NoConsent if nobody has agreed that the key goes there.
     """
     name = (host_of(url) or "server")[:100]
     settings = JudgeSettings(name=name, kind="openai", base_urls=(url,), key_env=key_env)
-    return key_to_send(settings, consents=consents)
+    return key_to_send(settings, secrets, consents)
 
 
 def models_of(
-    address: str, *, key_env: str | None = None, consents: Consents = NO_CONSENTS
+    address: str,
+    *,
+    key_env: str | None = None,
+    consents: Consents = NO_CONSENTS,
+    secrets: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Return the names of the models at a base URL. Raises LabError if it lists none."""
     url = base_url(address)
-    key = key_for(url, key_env, consents)
+    key = key_for(url, key_env, consents, secrets)
     try:
         models = in_thread(
             lambda: listed(url, key=key, timeout=ANSWER_SECONDS, inward=not served())
@@ -213,14 +222,18 @@ async def listed(
 
 
 def decision_forms(
-    address: str, *, key_env: str | None = None, consents: Consents = NO_CONSENTS
+    address: str,
+    *,
+    key_env: str | None = None,
+    consents: Consents = NO_CONSENTS,
+    secrets: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Return the forms in which a base URL takes typed questions, without asking any.
 
     A GET shows it: an address that exists refuses the method, another one is not found.
     """
     url = base_url(address)
-    key = key_for(url, key_env, consents)
+    key = key_for(url, key_env, consents, secrets)
 
     async def there(form: str) -> bool:
         try:
@@ -238,6 +251,7 @@ def decision_forms(
 def test_judge(
     settings: JudgeSettings,
     consents: Consents = NO_CONSENTS,  # noqa: PT028 - it is no test
+    secrets: Mapping[str, str] | None = None,  # noqa: PT028
 ) -> JudgeReport:
     """Ask a judge one small question, then try each constraint, through the client of a run.
 
@@ -247,7 +261,7 @@ def test_judge(
     call = _test_call(settings)
 
     async def ask() -> tuple[Reply, list[Rung], list[str]]:
-        asker = await open_judge(settings, consents=consents)
+        asker = await open_judge(settings, secrets=secrets, consents=consents)
         try:
             answer = await asker.ask(call)
             rungs = [] if answer.error else await ladder(settings, asker)
@@ -258,7 +272,7 @@ def test_judge(
     reply, rungs, adaptations = in_thread(ask)
     error = advised(reply.error, reply.kind) if reply.error else ""
     if reply.kind in ("not_found", "wrong_model") and settings.about.chat:
-        error += models_hint(settings, consents)
+        error += models_hint(settings, consents, secrets)
     score = None if reply.error else _only_number(reply.text)
     return JudgeReport(reply, score, bool(reply.top), error, tuple(rungs), tuple(adaptations))
 
@@ -304,10 +318,17 @@ def _test_call(settings: JudgeSettings) -> Call:
     )
 
 
-def models_hint(settings: JudgeSettings, consents: Consents) -> str:
+def models_hint(
+    settings: JudgeSettings, consents: Consents, secrets: Mapping[str, str] | None = None
+) -> str:
     """Say which models the server lists, for a judge whose model it does not know."""
     try:
-        names = models_of(settings.addresses[0], key_env=settings.key_env, consents=consents)
+        names = models_of(
+            settings.addresses[0],
+            key_env=settings.key_env,
+            consents=consents,
+            secrets=secrets,
+        )
     except LabError:
         return ""
     if any(same_model(settings.model, name) for name in names):

@@ -30,6 +30,10 @@ take hundreds of MB of memory."""
 MAX_REPAIRED = 100_000
 """How many strings and numbers are repaired in a body that is not strict JSON. More would take
 longer than a second."""
+MAX_VOCABULARY = 300_000
+"""How many tokens a model may know; the largest vocabularies have 262,144."""
+ROUNDED = 0.02
+"""By how much the probabilities of a complete list may miss 1, because servers round logarithms."""
 MAX_COUNT = 2**31 - 1
 """The largest count of tokens that the store's columns hold."""
 ABSENT = msgspec.Raw(b"null")
@@ -307,10 +311,27 @@ def top_of(raw: msgspec.Raw, text: str, notes: list[str]) -> tuple[tuple[str, fl
         # A logarithm of a probability is at most 0; servers round it.
         if any(not math.isfinite(token.logprob) or token.logprob > 1e-6 for token in listed):
             raise ValueError("not the logarithm of a probability")
+        if not may_be_the_most_probable([token.logprob for token in listed]):
+            raise ValueError("not the most probable tokens")
     except UNREADABLE:
         notes.append(NO_LOGPROBS)
         return ()
     return tuple((storable(token.token), min(token.logprob, 0.0)) for token in listed[:MAX_TOP])
+
+
+def may_be_the_most_probable(logprobs: Sequence[float]) -> bool:
+    """Return whether no unlisted token needs to be more probable than the least probable listed.
+
+    All probabilities add up to 1. So what the listed tokens lack must fit on the others, each with
+    at most the smallest listed probability. It does not fit when a server fills its list with
+    arbitrary tokens: vLLM 0.32 does so for calls that share a batch with a typed question, and the
+    labels' probabilities would silently be 0.
+    """
+    if not logprobs:
+        return True
+    probabilities = [math.exp(logprob) for logprob in logprobs]
+    lacking = 1.0 - sum(probabilities)
+    return lacking <= ROUNDED + MAX_VOCABULARY * min(probabilities)
 
 
 def first_answer_token(tokens: Sequence[str], text: str) -> int:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.text import LabError, shorten
+from rubriclab.model.text import LabError, digest, shorten
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 """A URL with the default port and one without a port are the same address."""
@@ -27,6 +27,10 @@ AUTHORITY = re.compile(
 that some libraries drop, so the host that was agreed to is the host that is asked."""
 SOCKET_NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)")
 """A last label that makes sockets read the host as an IPv4 address: ``2130706433``, ``0x7f.1``."""
+
+
+PASTED = "PASTED_KEY_"
+"""How the name of a key begins that was pasted in a visit. It is in no environment."""
 
 
 class Consent(NamedTuple):
@@ -46,7 +50,7 @@ class NoConsent(LabError):
     def __init__(self, wanted: Iterable[Consent]) -> None:
         self.wanted = tuple(dict.fromkeys(wanted))
         where = "; ".join(
-            f"the key in {variable} would be sent to {shorten(address, 200)}"
+            f"{_called(variable)} would be sent to {shorten(address, 200)}"
             for variable, address in self.wanted
         )
         super().__init__(
@@ -79,6 +83,19 @@ def destination(url: str, ca_file: str | None = None) -> str:
     port = int(match["port"] or DEFAULT_PORTS[scheme])
     authorities = f" (with the certificates of {ca_file})" if ca_file else ""
     return f"{scheme}://{host}:{port}{authorities}"
+
+
+def pasted_name(address: str) -> str:
+    """Return the name of the key that is pasted for this address, as ``destination`` writes it.
+
+    Each address has a name of its own, so a key that is pasted for one cannot go to another.
+    """
+    return f"{PASTED}{digest(address)[:16].upper()}"
+
+
+def is_pasted(variable: str) -> bool:
+    """Return whether this is the name of a pasted key, not of a variable of the environment."""
+    return variable.startswith(PASTED)
 
 
 def _host(text: str) -> str:
@@ -123,6 +140,10 @@ def require_consent(settings: JudgeSettings, given: Consents) -> None:
         raise NoConsent(missing)
 
 
+def _called(variable: str) -> str:
+    return "the pasted key" if is_pasted(variable) else f"the key in {variable}"
+
+
 def judges_of(study: Mapping[str, Any]) -> list[JudgeSettings]:
     """Return the judges of a kept or imported study; none where they are not settings of judges."""
     try:
@@ -140,7 +161,9 @@ def where_asked(judges: Iterable[JudgeSettings]) -> list[str]:
         asks = f"{shorten(judge.name)} would ask " + ", ".join(
             shorten(url, 200) for url in judge.addresses
         )
-        if judge.key_env:
+        if judge.key_env and is_pasted(judge.key_env):
+            asks += " with a key that you paste. Nothing is sent before you agree."
+        elif judge.key_env:
             asks += f" with the key in {judge.key_env}. Nothing is sent before you agree."
         else:
             asks += " without a key."

@@ -37,12 +37,7 @@ MOST_LOOKS = 5
 
 NOUNS = {"prompt": "prompt", "block": "text", "text": "text"}
 """What a unit is called by its kind; otherwise by what one call is about."""
-OF_ITEMS = {
-    "pairs": "comparison",
-    "lists": "comparison",
-    "criteria": "text",
-    "responses": "text",
-}
+OF_ITEMS = {"pairs": "pair", "lists": "list", "criteria": "text"}
 """What one call is about, by what is reordered; otherwise an answer."""
 
 Scope = tuple[str, str]
@@ -270,7 +265,11 @@ def looks_at(units: int) -> tuple[int, ...]:
 
 
 def unit_noun(kind: str, reorder: str) -> str:
-    """Return what a unit is called. ``kind``: ``prompt``, ``block``, ``text`` or ``item``."""
+    """Return what an independent unit is called: “prompt”, “text”, “answer”, “pair”.
+
+    ``kind``: ``prompt``, ``block``, ``text`` or ``item``. ``reorder``: the kind of list, which says
+    what one call is about.
+    """
     return NOUNS.get(kind) or OF_ITEMS.get(reorder, "answer")
 
 

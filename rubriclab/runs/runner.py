@@ -51,7 +51,7 @@ from rubriclab.runs.reading_check import (
     waiting_words,
 )
 from rubriclab.runs.session import Session, Snapshot
-from rubriclab.runs.tally import Tally
+from rubriclab.runs.tally import Cells, Tally, Unread
 from rubriclab.store.read import Reader
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
@@ -79,8 +79,10 @@ class RunSnapshot(Snapshot):
     early: ``early[c][p]`` counts the parsed answers of condition c about position p + 1: those that
         chose it (options), or all about the criterion that was there (criteria). These are no
         results: nothing here has an interval or a verdict.
+    cells: by condition, how often each score was given with each position; no results either.
     checks: the reading checks of this session, one a judge.
     looks: of a run that may stop early, where each judge is in each data set and axis.
+    unread: replies of this session without a score, one record a judge.
     """
 
     run: str
@@ -89,8 +91,10 @@ class RunSnapshot(Snapshot):
     rate: float
     money: float
     early: tuple[tuple[int, ...], ...]
+    cells: tuple[Cells, ...] = ()
     checks: tuple[ReadingCheck, ...] = ()
     looks: tuple[LookProgress, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
 
 class Run(Session[RunSnapshot]):
@@ -99,7 +103,9 @@ class Run(Session[RunSnapshot]):
     Any thread may call its public methods.
 
     Args:
-        secrets: keys by the names of their variables; they come before the environment's.
+        secrets: keys by the names of their variables; they come before the environment's. They
+            are let go of when the session ends.
+        consents: what the user agreed to for this session alone, besides what the store keeps.
         max_calls, max_money: limits of this session. The run pauses when one is reached.
         retry_failed: ask calls without a score again.
         functions: judges that are a notebook's own code, by name.
@@ -121,6 +127,7 @@ class Run(Session[RunSnapshot]):
         plan: Plan,
         *,
         secrets: Mapping[str, str] | None = None,
+        consents: Consents = NO_CONSENTS,
         max_calls: int | None = None,
         max_money: float | None = None,
         retry_failed: bool = False,
@@ -135,7 +142,7 @@ class Run(Session[RunSnapshot]):
         check_limits(plan, max_calls=max_calls, max_money=max_money, tries=tries)
         self.store = store
         self.plan = plan
-        self._secrets = secrets
+        self._secrets = dict(secrets) if secrets else None
         self._max_calls = max_calls
         self._max_money = max_money
         self._retry_failed = retry_failed
@@ -144,7 +151,7 @@ class Run(Session[RunSnapshot]):
         self._check = check
         self._tries = tries
         self._ask_all = ask_all
-        self._consents = store.consents()
+        self._consents = store.consents() | consents
         agreed: list[Consent] = []
         if agree:
             agreed = [consent for judge in plan.study.judges for consent in sent_by(judge)]
@@ -247,8 +254,10 @@ class Run(Session[RunSnapshot]):
             rate=rate,
             money=tally.spent(),
             early=tuple(tuple(counts) for counts in tally.early),
+            cells=tuple(tally.cells),
             checks=tuple(self._checks.values()),
             looks=tuple(self._looking.progress.values()),
+            unread=tuple(tally.unread.values()),
         )
 
     def _needless(self) -> int:
@@ -288,14 +297,19 @@ class Run(Session[RunSnapshot]):
         # Judges are asked side by side. They share the set of answered calls, the tally and the
         # writer, and one that halts does not stop the others.
         async with asyncio.TaskGroup() as group:
-            for settings in self.plan.study.judges:
-                group.create_task(self._ask_judge(settings, done))
+            for judges in _asked_in_turn(self.plan.study.judges):
+                group.create_task(self._ask_judges(judges, done))
         # Failed calls that wait for another try are final for a look, so it would say too much.
         if self.plan.looks is not None and not self._retry_failed:
             with suppress(LabError):  # a full disk: the writer says so at its end
                 await asyncio.to_thread(self._writer.flush)
                 await self._looking.look_after_stop()
         return self._ended_as()
+
+    async def _ask_judges(self, judges: Sequence[JudgeSettings], done: set[str]) -> None:
+        """Ask these judges, one after the other."""
+        for settings in judges:
+            await self._ask_judge(settings, done)
 
     def _ended_as(self) -> tuple[str, str]:
         """Return the run's state and reason, now that no judge is asked any more."""
@@ -325,6 +339,7 @@ class Run(Session[RunSnapshot]):
         return "finished", " ".join(self._remarks)
 
     def _finish(self, ended: tuple[str, str]) -> tuple[str, str]:
+        self._secrets = None  # a run that is over has no use for keys
         if self._ray is not None:
             self._ray.shutdown()
         if self._writer is None:  # another session has the run, and its state is that one's
@@ -667,6 +682,32 @@ def _trouble_of(asker: Asker) -> str:
 def _adaptations_of(asker: Asker) -> list[str]:
     """Return what a judge's server refused and is sent in another form."""
     return list(getattr(asker, "adaptations", ()))
+
+
+def _asked_in_turn(judges: Sequence[JudgeSettings]) -> list[list[JudgeSettings]]:
+    """Return the judges in groups. Groups are asked side by side, the judges of one in turn.
+
+    A group has more than one judge only where a server would get typed questions and chats at once.
+    vLLM 0.32 batches the two together, and then loses the probabilities of the chats.
+    """
+    groups: list[list[JudgeSettings]] = []
+    for settings in judges:
+        joined = [settings]
+        apart = []
+        for group in groups:
+            if any(_must_take_turns(settings, other) for other in group):
+                joined = group + joined
+            else:
+                apart.append(group)
+        groups = [*apart, joined]
+    return groups
+
+
+def _must_take_turns(one: JudgeSettings, other: JudgeSettings) -> bool:
+    """Return whether one of two judges at one address asks typed questions and the other chats."""
+    if one.about.typed_questions == other.about.typed_questions:
+        return False
+    return not set(one.addresses).isdisjoint(other.addresses)
 
 
 def _taken_over(call: Call, reply: Reply, outcomes: Sequence[Outcome], id: str) -> Judgment:

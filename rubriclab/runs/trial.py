@@ -1,122 +1,101 @@
-"""Try a judge on one text: its reply in the default order, reversed, again, and in all others.
+"""Try a judge on one text, in the orders that a visitor chooses or in all balanced ones.
 
 A trial is an example, not a measurement. Its calls, their prompts and how replies are parsed are
 those of a run's plan of this one text, but no store keeps them.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
-
-import numpy as np
-import pandas as pd
 
 from rubriclab.judges.keys import require_consents
 from rubriclab.judges.kinds import open_judge
-from rubriclab.model.consent import NO_CONSENTS, Consents
+from rubriclab.model.consent import NO_CONSENTS, Consents, judges_of
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import (
-    JUDGMENT_COLUMNS,
-    Call,
-    Judgment,
-    JudgmentTable,
-    Reorder,
-    Status,
-)
-from rubriclab.model.study import DataPart, DesignPart, Study
+from rubriclab.model.judgment import Call, Judgment, Reorder, Status
+from rubriclab.model.orders import balanced
+from rubriclab.model.study import DataPart, DesignPart, StrategyPart, Study
 from rubriclab.runs.asking import Asking
 from rubriclab.runs.session import Session, Snapshot
-from rubriclab.store.read import FRACTIONS, Reader
+from rubriclab.store.read import Reader
 from rubriclab.study.plan import Plan, plan
 
 NAME = "Try it"
+REPEATS = 2
+"""How often each balanced order is asked: a score that changes between the two is noise."""
 
 
-def plan_of_text(
-    reorder: Reorder, answers: Sequence[Item], rubric: Rubric, judge: JudgeSettings
+def plan_of_texts(
+    reorder: Reorder,
+    answers: Sequence[Item],
+    rubric: Rubric,
+    judge: JudgeSettings,
+    orders: Sequence[Sequence[int | str]] = (),
 ) -> Plan:
-    """Return the plan of one answer (or two to compare) in every balanced order, each twice.
+    """Return the plan of one answer (or two to compare), or of the whole sample.
 
-    Raises LabError.
+    ``orders``: each is asked once. Without them, every balanced order is asked REPEATS times, also
+    of a judge whose replies never change. Raises LabError.
     """
-    data = DataSet(NAME, tuple(answers), NAME)
+    size = 2
+    if reorder == "options":
+        size = len(rubric.criteria[0].options)
+    elif reorder == "criteria":
+        size = len(rubric.criteria)
+    if orders:
+        strategy = StrategyPart(
+            kind="custom",
+            orders=tuple(tuple(order) for order in orders),
+            calls=len(orders),
+        )
+    else:
+        strategy = StrategyPart(kind="balanced", calls=REPEATS * len(balanced(range(size))))
     study = Study(
         name=NAME,
         data=(DataPart(sample=True),),
-        design=DesignPart(reorder=reorder),
+        design=DesignPart(reorder=reorder, strategies=(strategy,)),
         judges=(judge,),
     )
-    return plan(study, data, rubric)
+    return plan(study, DataSet(NAME, tuple(answers), NAME), rubric)
 
 
-def trial_calls(planned: Plan) -> tuple[Call, ...]:
-    """Return the plan's calls that a trial asks.
+def entries_of(planned: Plan) -> dict[str, tuple[int | str, ...]]:
+    """Return what is listed about each answer, in the default order, by its item's id."""
+    return {
+        planned.items[subject.items[0]].item_id: subject.options
+        for subject in planned.parts[0].subjects
+    }
 
-    They are the default order, its reverse, the default order again, then every other order.
+
+def recorded(planned: Plan, store: Reader, runs: Sequence[str]) -> dict[str, list[Judgment]]:
+    """Return the replies that runs of a store have to exactly a plan's calls, by answer.
+
+    ``runs``: ids; of a call in several of them, the first one counts. The name of an answer is its
+    item's id.
     """
-    part = planned.parts[0]
-    subject = part.subjects[0]
-    default: tuple[Any, ...] = tuple(subject.options)
-    wanted = [(default, 0), (default[::-1], 0), (default, 1)]
-    wanted += [(ordering.shown, 0) for ordering in part.orders(subject, part.strategies[0])]
-    calls = {(call.ordering.shown, call.repeat): call for call in planned.calls()}
-    return tuple(calls[order] for order in dict.fromkeys(wanted))
-
-
-def recorded(planned: Plan, store: Reader) -> list[Judgment]:
-    """Return the replies that runs of a store have to exactly a trial's calls of the same judge."""
-    calls = {call.key: call for call in trial_calls(planned)}
-    judgments = []
-    for info in store.runs():
-        for key, kept in store.answers(info.id, list(calls)).items():
-            outcomes = planned.parse(calls[key], kept.reply)
-            judgments.append(Judgment(calls[key], kept.reply, outcomes))
-    return judgments
-
-
-def trial_table(planned: Plan, judgments: Iterable[Judgment]) -> JudgmentTable:
-    """Return judgments of a trial as a run's table has them.
-
-    A call's number is its place in ``trial_calls``.
-    """
-    calls = trial_calls(planned)
-    number = {call.key: code for code, call in enumerate(calls)}
-    orderings = tuple(dict.fromkeys(call.ordering for call in calls))
-    rows = [
-        {
-            "condition": made.call.condition,
-            "item": outcome.item,
-            "ordering": orderings.index(made.call.ordering),
-            "slot": outcome.slot,
-            "repeat": made.call.repeat,
-            "call": number[made.call.key],
-            "status": outcome.status,
-            "score": outcome.score,
-            "position": outcome.position or 0,
-            "expected": outcome.expected,
-            "mass": outcome.mass,
-        }
-        for made in judgments
-        for outcome in made.outcomes
-    ]
-    frame = pd.DataFrame(rows, columns=[*JUDGMENT_COLUMNS])
-    frame = frame.sort_values(["condition", "call", "slot"])
-    frame = frame.astype(dict.fromkeys(FRACTIONS, np.float64)).reset_index(drop=True)
-    return JudgmentTable(
-        run=NAME,
-        name=NAME,
-        conditions=planned.conditions,
-        items=planned.items_frame(),
-        orderings=orderings,
-        rows=frame,
-        state="running",
-    )
+    (judge,) = planned.study.judges
+    calls: dict[str, Call] = {}
+    judgments: dict[str, Judgment] = {}
+    for run in runs:
+        # Planning the calls of the whole sample takes a moment, so other judges are left out first.
+        asked = judges_of(store.study(run))
+        if all(known.identity() != judge.identity() for known in asked):
+            continue
+        calls = calls or {call.key: call for call in planned.calls()}
+        if len(judgments) == len(calls):
+            break
+        for key, kept in store.answers(run, [*calls.keys() - judgments.keys()]).items():
+            judgments[key] = planned.judgment(calls[key], kept.reply)
+    by_answer: dict[str, list[Judgment]] = {}
+    for judgment in judgments.values():
+        name = planned.items[judgment.call.items[0]].item_id
+        by_answer.setdefault(name, []).append(judgment)
+    return by_answer
 
 
 class Trial(Session[Snapshot]):
-    """The calls of one text, asked in a thread of its own.
+    """The calls of a plan of one text, asked in a thread of its own.
 
     judgments: by the call's key, as they come.
 
@@ -128,7 +107,7 @@ class Trial(Session[Snapshot]):
         require_consents(planned.study.judges, consents=consents)
         self._consents = consents
         self.plan = planned
-        self.calls = trial_calls(planned)
+        self.calls = tuple(planned.calls())
         self.judgments: dict[str, Judgment] = {}
 
     def snapshot(self) -> Snapshot:

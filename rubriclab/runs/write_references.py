@@ -19,6 +19,7 @@ import pandas as pd
 from rubriclab.data.safe_files import csv_text
 from rubriclab.judges.keys import require_consents
 from rubriclab.judges.kinds import open_judge
+from rubriclab.model.consent import NO_CONSENTS, Consents
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.ending import ending_of
 from rubriclab.model.judge import JudgeSettings
@@ -104,7 +105,9 @@ class ReferenceJob(Session[JobSnapshot]):
         rubric: Rubric,
         *,
         secrets: Mapping[str, str] | None = None,
+        consents: Consents = NO_CONSENTS,
     ) -> None:
+        self._consents = store.consents() | consents
         self.how = study.references
         writer = _judge_of(study, self.how.writer or study.judges[0].name)
         reviewer = _judge_of(study, self.how.reviewer or study.judges[-1].name)
@@ -234,7 +237,7 @@ class ReferenceJob(Session[JobSnapshot]):
 
         Raises NoConsent if nobody has agreed that the judges' keys go to their addresses.
         """
-        require_consents(self.judges, self._secrets, self.store.consents())
+        require_consents(self.judges, self._secrets, self._consents)
         return super().start()
 
     async def _work(self) -> tuple[str, str]:
@@ -245,7 +248,7 @@ class ReferenceJob(Session[JobSnapshot]):
                     settings,
                     secrets=self._secrets,
                     rubric=self.rubric,
-                    consents=self.store.consents(),
+                    consents=self._consents,
                 )
                 stack.push_async_callback(asker.close)
                 self._askings[settings.name] = Asking(settings, asker)

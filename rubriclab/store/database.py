@@ -1,6 +1,7 @@
 """Open a store's file, hand out cursors and transactions, and put its faults into words.
 
-One process owns a file, and within it one ``Database`` does, however often the file is opened.
+One process owns a file, and within it one ``Database`` does, however often the file is opened. The
+lab gives its file free while nobody uses it (``rest_when_idle``), so that commands can have it.
 DuckDB connections are not safe to share between threads, but their cursors are: each question gets
 a cursor of its own, and only transactions are serialised.
 """
@@ -13,12 +14,12 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import duckdb
@@ -27,6 +28,9 @@ import pyarrow as pa
 
 from rubriclab.data.limits import HELD_FILES, user_path
 from rubriclab.model.text import LabError, shorten
+from rubriclab.store.sharing import CopyServer
+
+T = TypeVar("T")
 
 SCHEMA = 1
 """The version of the tables. Additions (ADDED) do not raise it: older labs ignore them."""
@@ -36,6 +40,12 @@ CLOSE_SECONDS = 5.0
 hang; what was committed is safe either way."""
 BUSY_SECONDS = 0.005
 """Pause (s) between two attempts to close a connection that is busy."""
+REST_SECONDS = 2.0
+"""A lab gives its file free when nobody has used it for so long (s)."""
+WAIT_SECONDS = 10.0
+"""Longest wait (s) for a file that another process has open."""
+RETRY_SECONDS = 0.1
+"""Pause (s) between two attempts to open such a file, or to give one free."""
 HEADERS = 3 * 4_096
 """Bytes that DuckDB writes into every new file. A smaller file was never finished."""
 COPIED_ROWS = 20_000
@@ -85,19 +95,33 @@ class FaultWords:
 
     pattern: searched in the fault's class and text, whatever the case.
     words: may name {path}, {holder} (the process that has the file) and {said} (the fault's text).
-    log: whether the log beside the file is what is damaged.
+    raises: the class of the error.
     """
 
     pattern: str
     words: str
-    log: bool = False
+    raises: type[LabError] = LabError
+
+
+class StoreInUse(LabError):
+    """Another process has the store's file open. It may be free soon.
+
+    process: which one, for a sentence.
+    """
+
+    process = "another process"
+
+
+class DamagedLog(LabError):
+    """The log beside a store's file is damaged. ``recover`` saves what precedes the damage."""
 
 
 FAULTS = (
     FaultWords(
         "could not set lock on file|being used by another process",
-        "{path} is in use by {holder}, probably the lab in your browser. Stop the lab, or choose "
-        "another file with --store.",
+        "{path} is in use by {holder}: a run that is going on there, in the lab or on the command "
+        "line. Pause it or wait until it ends, or choose another file with --store.",
+        raises=StoreInUse,
     ),
     FaultWords(
         "no space left|disk full|out of disk|file too large",
@@ -108,7 +132,7 @@ FAULTS = (
         rf"(?=.*(\.wal\b|replaying wal)).*{DAMAGE}",
         "The log of {path} is damaged ({said}). Keep both files as they are. “rubriclab runs "
         "--store {path} --backup saved.duckdb” saves what precedes the damage into a new store.",
-        log=True,
+        raises=DamagedLog,
     ),
     FaultWords(
         DAMAGE,
@@ -133,10 +157,6 @@ FAULTS = (
 """The first that fits is used; the last fits everything."""
 
 
-class DamagedLog(LabError):
-    """The log beside a store's file is damaged. ``recover`` saves what precedes the damage."""
-
-
 class Database:
     """One open file: any number of readers, each on a cursor of its own, and one writer at a time.
 
@@ -150,6 +170,8 @@ class Database:
     unsaved_states: by run's ID, (state, reason) that could not be written.
     writing: runs that have a writer.
     users: how often the file is open in this process.
+    copied: whether the file is a copy of a store that another process holds. ``path`` then names
+        that store, for messages.
     """
 
     def __init__(self, path: str, read_only: bool) -> None:
@@ -160,6 +182,16 @@ class Database:
         self.unsaved_states: dict[str, tuple[str, str]] = {}
         self.writing: set[int] = set()
         self.users = 0
+        self.copied = False
+        # Guards the six fields below. It is taken after ``_lock``, never before.
+        self._gate = threading.Condition()
+        self._busy = 0  # uses of the file that go on now
+        self._used = time.monotonic()  # when the latest use ended
+        self._resting = False  # the file is closed, and is opened again by its next use
+        self._left: tuple[int, ...] | None = None  # the file as it was then
+        self._refused = -WAIT_SECONDS  # when another process was last waited for in vain
+        self._server: CopyServer | None = None
+        self._shares = False
         # Held during a transaction. Reentrant, because a transaction inside another one joins it.
         self._lock = threading.RLock()
         self._joined: duckdb.DuckDBPyConnection | None = None
@@ -171,12 +203,8 @@ class Database:
         self.read_only = read_only or not writable
         if self._new and read_only:
             raise LabError(f"No store found at {path}. Check the name.")
-        if self._new and Path(f"{path}.wal").exists():
-            raise LabError(
-                f"{path}.wal is the log of a store whose own file {path} is gone. A new store "
-                "would overwrite what it holds. Put that file back, move the log away, or choose "
-                "another store with --store."
-            )
+        if self._new:
+            refuse_lone_log(path)
         with in_words(path):
             if self._new:
                 self._db = _connect(MEMORY)
@@ -196,7 +224,9 @@ class Database:
             opened.close()
             raise
         self.path, self._db, self._identity = path, opened, _identity(path)
+        self._new, self._resting = False, False
         self._hold(_file_id(Path(path)))
+        self._serve_copies()
 
     def _hold(self, file_id: tuple[int, int] | None) -> None:
         """Let nobody else in this process open that file. None lets go of the one that was held."""
@@ -246,25 +276,26 @@ class Database:
                     f"{self.path} is open for reading only: its file or folder cannot be written. "
                     "Copy it to a folder that can be written, and open the copy."
                 )
-            self._ready_to_write()
-            cursor = self._joined = self._db.cursor()
-            try:
-                cursor.begin()
-                yield cursor
-                cursor.commit()
-            except BaseException as fault:
-                with suppress(duckdb.Error):
-                    cursor.rollback()
-                # After an error of the disk DuckDB refuses everything until the file is opened
-                # again. What was committed is in the file.
-                if "has been invalidated" in str(fault):
-                    _close(self._db)
-                    self._open(self.path)
-                raise
-            finally:
-                self.writes += 1
-                self._joined = None
-                cursor.close()
+            with self._in_use():
+                self._ready_to_write()
+                cursor = self._joined = self._db.cursor()
+                try:
+                    cursor.begin()
+                    yield cursor
+                    cursor.commit()
+                except BaseException as fault:
+                    with suppress(duckdb.Error):
+                        cursor.rollback()
+                    # After an error of the disk DuckDB refuses everything until the file is opened
+                    # again. What was committed is in the file.
+                    if "has been invalidated" in str(fault):
+                        _close(self._db)
+                        self._open(self.path)
+                    raise
+                finally:
+                    self.writes += 1
+                    self._joined = None
+                    cursor.close()
 
     def _ready_to_write(self) -> None:
         """Make the file if there is none yet; rescue the content if the file was taken away."""
@@ -274,8 +305,8 @@ class Database:
                 Path(self.path).unlink()
             # What was looked at so far is empty, and goes with its last reader: DuckDB closes
             # nothing that is being read.
-            self._open(self.path)
-            self._new = False
+            with self._gate:
+                self._open(self.path)
         elif self._identity is not None and _identity(self.path) != self._identity:
             self._rescue()
 
@@ -302,7 +333,7 @@ class Database:
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query as tuples."""
-        with in_words(self.path), self._db.cursor() as cursor:
+        with in_words(self.path), self.cursor() as cursor:
             return cursor.execute(sql, list(values)).fetchall()
 
     def has_column(self, table: str, column: str) -> bool:
@@ -319,28 +350,32 @@ class Database:
 
     def frame(self, sql: str, values: Sequence[Any] = ()) -> pd.DataFrame:
         """Return all rows of a query as a pandas frame."""
-        with in_words(self.path), self._db.cursor() as cursor:
+        with in_words(self.path), self.cursor() as cursor:
             return cursor.execute(sql, list(values)).df()
 
     def arrow(self, sql: str, values: Sequence[Any] = ()) -> pa.Table:
         """Return all rows of a query as an Arrow table, in which missing whole numbers stay whole
         numbers.
         """
-        with in_words(self.path), self._db.cursor() as cursor:
+        with in_words(self.path), self.cursor() as cursor:
             return cursor.sql(sql, params=list(values)).to_arrow_table()
 
-    def cursor(self) -> duckdb.DuckDBPyConnection:
-        """Return a new cursor, for a ``with`` block."""
-        return self._db.cursor()
+    @contextmanager
+    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Give a new cursor to a ``with`` block."""
+        with self._in_use() as db, db.cursor() as cursor:
+            yield cursor
 
     def checkpoint(self) -> None:
         """Take the log into the file.
 
         Done at a pause and at the end, so that damage to a log costs little.
         """
-        with self._lock, suppress(duckdb.Error):
-            if not self._new and not self.read_only and _identity(self.path) == self._identity:
-                self._db.execute("CHECKPOINT")
+        if self._new or self._resting or self.read_only:
+            return
+        with self._lock, suppress(duckdb.Error), self._in_use() as db:
+            if _identity(self.path) == self._identity:
+                db.execute("CHECKPOINT")
 
     def backup(self, path: str | Path) -> Path:
         """Write a whole copy of this moment to ``path``, while runs go on.
@@ -357,7 +392,7 @@ class Database:
         aside = target.with_name(f".{target.name[:40]}.{uuid4().hex}.part")
         for left in target.parent.glob(f".{glob.escape(target.name[:40])}.*.part*"):
             left.unlink(missing_ok=True)
-        with in_words(str(target)), self._db.cursor() as source:
+        with in_words(str(target)), self._in_use() as db, db.cursor() as source:
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 source.begin()  # one moment, whatever is committed meanwhile
@@ -370,6 +405,153 @@ class Database:
                 for left in (aside, Path(f"{aside}.wal")):
                     left.unlink(missing_ok=True)
         return target
+
+    # ---- one file, several processes
+
+    def share(self) -> None:
+        """Let other processes of this user copy the file while this one has it open."""
+        with self._gate:
+            self._shares = True
+            self._serve_copies()
+
+    def rest_when_idle(self) -> None:
+        """Give the file free whenever nobody has used it for REST_SECONDS.
+
+        The next use opens it again. A file with a run's writer, or with what could not be written
+        yet, stays open.
+        """
+        threading.Thread(target=self._watch, name="rest of the store", daemon=True).start()
+
+    def _watch(self) -> None:
+        while self.users > 0:
+            time.sleep(RETRY_SECONDS)
+            with self._gate:
+                self._rest()
+
+    def _rest(self) -> None:
+        """Close the file if nobody uses it."""
+        idle = not self._busy and time.monotonic() - self._used >= REST_SECONDS
+        kept = not (self.writing or self.unsaved or self.unsaved_states)
+        if self._resting or self._new or not idle or not kept:
+            return
+        if _identity(self.path) != self._identity:
+            return  # the file was taken away: only while it is open can its content be rescued
+        self._stop_copies()
+        _close(self._db)
+        self._left, self._resting = _state_of(self.path), True
+
+    @contextmanager
+    def _in_use(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Keep the file open during a block. Give its connection."""
+        with self._gate:
+            self._wake()
+            self._busy += 1
+        try:
+            yield self._db
+        finally:
+            with self._gate:
+                self._busy -= 1
+                self._used = time.monotonic()
+
+    def changed_elsewhere(self) -> bool:
+        """Return whether another process has changed the file since this one gave it free."""
+        with self._gate:
+            if self._new:
+                return self._made_elsewhere()
+            return self._resting and _state_of(self.path) != self._left
+
+    def _made_elsewhere(self) -> bool:
+        """Return whether another process has made the file that was missing so far."""
+        return self.path != MEMORY and Path(self.path).exists() and not _never_made(self.path)
+
+    def _wake(self) -> None:
+        """Open the file if it was given free, or made by another process.
+
+        What another process has changed makes every cache of this file's content out of date.
+        """
+        if self._new:
+            if not self._made_elsewhere():
+                return
+        elif not self._resting:
+            return
+        elif not Path(self.path).exists():
+            raise LabError(
+                f"The store {self.path} was removed or renamed. Put it back, or start the lab "
+                "again to begin with an empty one."
+            )
+        before = self._left
+        self._open_patiently()
+        if before is None or _state_of(self.path) != before:
+            self.serial, self.writes = next(_serials), self.writes + 1
+            self.end_dead_runs()
+
+    def _open_patiently(self) -> None:
+        """Open the file, and wait for another process that has it. Raises StoreInUse."""
+        # A page asks for many things. Only the first one waits, else it would be drawn in minutes.
+        lately = time.monotonic() - self._refused < WAIT_SECONDS
+        try:
+            waiting_for(self._reopen, 0.0 if lately else WAIT_SECONDS)
+        except StoreInUse:
+            self._refused = time.monotonic()
+            raise
+
+    def _reopen(self) -> None:
+        with in_words(self.path):
+            self._open(self.path)
+
+    def end_dead_runs(self) -> list[str]:
+        """Mark the runs that a dead process left running as interrupted, and return their IDs.
+
+        Only whoever has just got the file may ask for this: no process runs them then.
+        """
+        if self.read_only or self._new:
+            return []
+        with in_words(self.path), self._db.cursor() as cursor:
+            left = cursor.execute("SELECT id FROM runs WHERE state = 'running'").fetchall()
+            if left:
+                self.writes += 1
+                cursor.execute(
+                    """
+                    UPDATE runs
+                    SET state = 'interrupted',
+                        reason = 'the lab was ended while it ran',
+                        revision = revision + 1
+                    WHERE state = 'running'
+                    """
+                )
+        return [str(id) for (id,) in left]
+
+    def _serve_copies(self) -> None:
+        """Listen beside the file, if that was asked for. It must be open, and not listened to."""
+        self._stop_copies()
+        if self._shares and not self._new and not self._resting and not self.read_only:
+            self._server = CopyServer(self.path, self._standing_still, self._names_of_written)
+            self._server.open()
+
+    def _stop_copies(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    @contextmanager
+    def _standing_still(self, seconds: float) -> Iterator[bool]:
+        """Write nothing during a block, so that the file and its log can be copied.
+
+        Gives False if a transaction goes on for more than ``seconds``.
+        """
+        if not self._lock.acquire(timeout=seconds):
+            yield False
+            return
+        try:
+            with self._in_use():
+                yield True
+        finally:
+            self._lock.release()
+
+    def _names_of_written(self) -> list[str]:
+        """Return the names of the runs that are written now."""
+        sql = "SELECT name FROM runs WHERE run IN (SELECT unnest(?)) ORDER BY run"
+        return [name for (name,) in self.rows(sql, [list(self.writing)])]
 
     def close(self) -> None:
         """Close the file when the last of those that opened it has closed it."""
@@ -384,6 +566,8 @@ class Database:
     def _shut(self) -> None:
         """Let go of the file, its log taken in. A commit under way gets CLOSE_SECONDS to end."""
         waited = self._lock.acquire(timeout=CLOSE_SECONDS)
+        self._shares = False
+        self._stop_copies()
         with suppress(duckdb.Error):
             if self._identity is not None and _identity(self.path) != self._identity:
                 self._keep_log_out()
@@ -555,13 +739,17 @@ def in_words(path: str) -> Iterator[None]:
         raise
     except (duckdb.Error, OSError) as fault:
         known = _fault_words(f"{type(fault).__name__}: {fault}")
-        holder = re.search(r"\(PID (\d+)\)", str(fault))
+        held = re.search(r"\(PID (\d+)\)", str(fault))
+        holder = f"process {held[1]}" if held else StoreInUse.process
         text = known.words.format(
             path=path,
             said=shorten(str(fault).partition("\n")[0] or repr(fault), MOST_SAID),
-            holder=f"process {holder[1]}" if holder else "another process",
+            holder=holder,
         )
-        raise (DamagedLog(text) if known.log else LabError(text)) from fault
+        error = known.raises(text)
+        if isinstance(error, StoreInUse):
+            error.process = holder
+        raise error from fault
 
 
 def _fault_words(text: str) -> FaultWords:
@@ -569,6 +757,36 @@ def _fault_words(text: str) -> FaultWords:
         if re.search(known.pattern, text, re.IGNORECASE | re.DOTALL):
             return known
     raise AssertionError("the last of FAULTS fits everything")
+
+
+def refuse_lone_log(path: str) -> None:
+    """Raise LabError if a store that is to be made would overwrite the log of one that is gone."""
+    if Path(f"{path}.wal").exists():
+        raise LabError(
+            f"{path}.wal is the log of a store whose own file {path} is gone. A new store "
+            "would overwrite what it holds. Put that file back, move the log away, or choose "
+            "another store with --store."
+        )
+
+
+def waiting_for(
+    attempt: Callable[[], T], seconds: float, told: Callable[[StoreInUse], None] | None = None
+) -> T:
+    """Return what ``attempt`` returns, and try again for so long while the store is in use.
+
+    told: hears of the first refusal. Raises StoreInUse when the time is over.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return attempt()
+        except StoreInUse as fault:
+            if time.monotonic() >= until:
+                raise
+            if told is not None:
+                told(fault)
+                told = None
+            time.sleep(RETRY_SECONDS)
 
 
 def now() -> datetime:
@@ -599,6 +817,15 @@ def _never_made(path: str) -> bool:
     if not file.is_file() or file.stat().st_size >= HEADERS or Path(f"{path}.wal").exists():
         return False
     return bool(re.fullmatch(b"(.{8}DUCK.*)?", file.read_bytes(), re.DOTALL))
+
+
+def _state_of(path: str) -> tuple[int, ...] | None:
+    """Return what tells one state of a file from another; None if there is no file."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _identity(path: str) -> tuple[int, int] | None:

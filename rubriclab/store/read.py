@@ -82,6 +82,8 @@ TEXTS = ("response", "instruction", "reference")
 STATUSES = [status.name.lower() for status in Status]
 ROW_GROUP = 122_880
 """Rows of a piece of a Parquet file: DuckDB's own size, so that it reads one in one go."""
+JUDGE_WORDS = "judge words"
+"""The kind of object that holds what the list of runs says of a run's judges."""
 NO_LIMIT = 2**62
 MOST_MATCHES = 5
 """Runs that a message lists when a name fits several."""
@@ -243,8 +245,12 @@ class Reader:
         several times a second.
         """
         known = self._db.writes, dict(self._db.unsaved_states)
-        if self._listing is None or self._listing[0] != known:
-            self._listing = known, self._read_runs()
+        stale = self._listing is None or self._listing[0] != known
+        if stale or self._db.changed_elsewhere():
+            runs = self._read_runs()
+            # Reading may have opened the file again and found that another process changed it.
+            self._listing = (self._db.writes, known[1]), runs
+        assert self._listing is not None
         return list(self._listing[1])
 
     def _read_runs(self) -> list[RunInfo]:
@@ -279,7 +285,7 @@ class Reader:
         # The opening's serial: a copy of this file in another place has the same tokens.
         token = f"{self._db.serial} {row['token'] or row['created']} {row['number']}"
         state, reason = self._db.unsaved_states.get(row["id"], (row["state"], row["reason"]))
-        if state == "running" and self.read_only:
+        if state == "running" and self.read_only and not self._db.copied:
             # A file that is only read keeps the state of a dead process. Nobody runs it here.
             state = "interrupted"
         return RunInfo(
@@ -632,6 +638,34 @@ class Reader:
         asked = f"SELECT count(*) FROM judgments j WHERE run = ? AND {FINAL}"
         ((judgments,),) = self._db.rows(asked, [self.run(id).number])
         return not_read(self.reasons(id), judgments)
+
+    def lost_by_judge(self, ids: Sequence[str]) -> dict[str, dict[str, tuple[int, int]]]:
+        """Return, by run's ID and judge, how many judgments have no score, and how many there are.
+
+        One query for a whole page of the list of runs.
+        """
+        rows = self._db.rows(
+            f"""
+            SELECT r.id, k.body->>'judge', count(*) FILTER (j.status <> 0), count(*)
+            FROM judgments j
+            JOIN runs r USING (run)
+            JOIN conditions k USING (run, condition)
+            WHERE r.id IN (SELECT unnest(?::VARCHAR[])) AND {FINAL}
+            GROUP BY ALL
+            """,
+            [list(ids)],
+        )
+        found: dict[str, dict[str, tuple[int, int]]] = {}
+        for run, judge, lost, asked in rows:
+            found.setdefault(run, {})[judge] = (lost, asked)
+        return found
+
+    def judge_words(self, ids: Sequence[str]) -> dict[str, Any]:
+        """Return what ``keep_judge_words`` kept of these runs, by ID. It may be out of date."""
+        if not self._db.has_column("objects", "body"):
+            return {}
+        sql = "SELECT id, body FROM objects WHERE kind = ? AND id IN (SELECT unnest(?::VARCHAR[]))"
+        return {id: json.loads(body) for id, body in self._db.rows(sql, [JUDGE_WORDS, list(ids)])}
 
     def readers(self, id: str) -> set[int | None]:
         """Return the versions of the reader that made the judgments of final calls.

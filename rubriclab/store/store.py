@@ -5,12 +5,17 @@ run's ``revision``, so that caches notice it.
 """
 
 import json
+import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
+from functools import partial
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, Self
+from weakref import finalize
 
 import duckdb
 import numpy as np
@@ -19,6 +24,7 @@ import pyarrow as pa
 
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.looks import is_over
+from rubriclab.data.limits import user_path
 from rubriclab.model.consent import Consent
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judgment import (
@@ -31,9 +37,19 @@ from rubriclab.model.judgment import (
 from rubriclab.model.looks import RunLooks
 from rubriclab.model.study import ReadingPart, validated
 from rubriclab.model.text import LabError, digest, shorten, storable
-from rubriclab.store.database import DamagedLog, insert, now, open_database, recover
+from rubriclab.store.database import (
+    WAIT_SECONDS,
+    DamagedLog,
+    StoreInUse,
+    insert,
+    now,
+    open_database,
+    recover,
+    waiting_for,
+)
 from rubriclab.store.machine import sealed
-from rubriclab.store.read import CALL_COLUMNS, RATED, READING, TEXTS, Reader
+from rubriclab.store.read import CALL_COLUMNS, JUDGE_WORDS, RATED, READING, TEXTS, Reader
+from rubriclab.store.sharing import NotShared, copy_from_holder, holder_of
 from rubriclab.store.writer import RunWriter, orderings_columns
 
 STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
@@ -49,6 +65,10 @@ MOST_NAME = 200
 DELETED = "This run was deleted, and its ratings with it."
 # Probabilities as lists: NULL if nothing is known, without the NaN that fill up shorter lists.
 LISTS = "nullif(list_filter(p::REAL[], lambda share: NOT isnan(share)), []) AS p"
+
+
+Told = Callable[[str], None]
+"""Hears, as a sentence, what is being waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +99,10 @@ ATTEMPT = ", ".join(part.name for part in fields(Attempt))
 
 
 class Store(Reader):
-    """One DuckDB file. Threads may share a store; a second process is refused."""
+    """One DuckDB file. Threads may share a store; one process at a time can write it."""
+
+    _copy: Callable[[], object] | None = None
+    """Removes the copy that this store reads, if it does."""
 
     @classmethod
     def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
@@ -89,24 +112,12 @@ class Store(Reader):
         has the answer. Raises LabError that says what to do.
         """
         store = cls(open_database(path, read_only=read_only))
-        # Only the first opening in this process: later ones find runs that this process runs.
-        first = store._db.users == 1 and not store.read_only
-        left = store._db.rows("SELECT id FROM runs WHERE state = 'running'") if first else []
-        if left:
-            with store._db.transaction() as cursor:
-                cursor.execute(
-                    """
-                    UPDATE runs
-                    SET state = 'interrupted',
-                        reason = 'the lab was ended while it ran',
-                        revision = revision + 1
-                    WHERE state = 'running'
-                    """
-                )
-        for (id,) in left:
-            with suppress(Exception):  # whatever is wrong with a run, the store has to open
-                if store._is_over(id):
-                    store.set_state(id, "finished")
+        if store._db.users == 1:
+            # Only the first opening in this process: later ones find runs that this process runs.
+            for id in store._db.end_dead_runs():
+                with suppress(Exception):  # whatever is wrong with a run, the store has to open
+                    if store._is_over(id):
+                        store.set_state(id, "finished")
         return store
 
     def _is_over(self, id: str) -> bool:
@@ -118,6 +129,64 @@ class Store(Reader):
         return is_over(Judgments(table, reading.unit), reading.smallest)
 
     @classmethod
+    def open_when_free(cls, path: str | Path, *, told: Told | None = None) -> Self:
+        """Open a store like ``open``, and wait up to WAIT_SECONDS for a process that has it.
+
+        told: hears once for whom it waits. Raises StoreInUse if the file does not become free.
+        """
+        return waiting_for(partial(cls.open, path), WAIT_SECONDS, _hearing(told, path))
+
+    @classmethod
+    def open_to_read(cls, path: str | Path, *, told: Told | None = None) -> Self:
+        """Open a store for reading only, also while another process writes it.
+
+        Then a copy of this moment is read, which ends with the store. Where none can be had, it
+        waits like ``open_when_free``. Raises StoreInUse with the reason.
+        """
+        return waiting_for(partial(cls._open_or_copy, path), WAIT_SECONDS, _hearing(told, path))
+
+    @classmethod
+    def _open_or_copy(cls, path: str | Path) -> Self:
+        """Open a store for reading, or a copy of it. Raises StoreInUse if there is neither now."""
+        try:
+            return cls.open(path, read_only=True)
+        except StoreInUse as fault:
+            try:
+                return cls._open_copy(path)
+            except NotShared as reason:
+                error = StoreInUse(f"{fault} {reason}")
+                error.process = fault.process
+                raise error from None
+
+    @classmethod
+    def _open_copy(cls, path: str | Path) -> Self:
+        """Open a copy of a store that another process holds. Raises NotShared."""
+        held = str(user_path(path).resolve())
+        folder = Path(mkdtemp(prefix="rubriclab-"))
+        try:
+            copy = copy_from_holder(held, folder)
+            store = cls(open_database(copy, read_only=True))
+        except BaseException:
+            rmtree(folder, ignore_errors=True)
+            raise
+        # The copy has no name from here on where the system allows it: a killed command leaves
+        # nothing but an empty folder.
+        if os.name == "posix":
+            for part in (copy, Path(f"{copy}.wal")):
+                part.unlink(missing_ok=True)
+        store._copy = finalize(store, rmtree, folder, ignore_errors=True)
+        store._db.copied, store._db.path = True, held
+        return store
+
+    def share(self) -> None:
+        """Let this user's commands read the store while this process has it open."""
+        self._db.share()
+
+    def rest_when_idle(self) -> None:
+        """Give the file free whenever nobody has used it for two seconds."""
+        self._db.rest_when_idle()
+
+    @classmethod
     def save_copy(cls, path: str | Path, target: str | Path) -> int | None:
         """Write a whole copy of a store; of one with a damaged log what precedes the damage.
 
@@ -125,7 +194,7 @@ class Store(Reader):
         stays as it is. Raises LabError.
         """
         try:
-            with cls.open(path, read_only=True) as store:
+            with cls.open_to_read(path) as store:
                 store.backup(target)
         except DamagedLog:
             return recover(path, target)
@@ -133,6 +202,8 @@ class Store(Reader):
 
     def close(self) -> None:
         self._db.close()
+        if self._copy is not None:
+            self._copy()
 
     def __enter__(self) -> Self:
         return self
@@ -356,6 +427,7 @@ class Store(Reader):
         with self._db.transaction() as cursor:
             for table in RUN_TABLES:
                 cursor.execute(f"DELETE FROM {table} WHERE run = ?", [info.number])
+            cursor.execute("DELETE FROM objects WHERE kind = ? AND id = ?", [JUDGE_WORDS, info.id])
             for key in info.dataset.split():
                 _delete_dataset(cursor, key)
         # The next run may get this one's number, or come with its ID: nothing of this one may
@@ -412,6 +484,20 @@ class Store(Reader):
             )
             cursor.execute("UPDATE runs SET revision = revision + 1 WHERE id = ?", [id])
         return sum(len(ratings) - len(before[item]) for item, ratings in merged.items())
+
+    def keep_judge_words(self, words: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep what the list of runs says of judges, by run's ID, instead of what was kept before.
+
+        It can be computed again at any time, so a run's revision stays the same.
+        """
+        rows = [(JUDGE_WORDS, id, "", _json(body), now()) for id, body in words.items()]
+        with self._db.transaction() as cursor:
+            for row in rows:
+                cursor.execute("DELETE FROM objects WHERE kind = ? AND id = ?", row[:2])
+                cursor.execute(
+                    "INSERT INTO objects (kind, id, name, body, created) VALUES (?, ?, ?, ?, ?)",
+                    row,
+                )
 
     # ---- judgments
 
@@ -490,6 +576,20 @@ class Store(Reader):
                 insert(cursor, "calls", columns, f"{number} AS run, true AS final, *")
         self.checkpoint()
         return key
+
+
+def _hearing(told: Told | None, path: str | Path) -> Callable[[StoreInUse], None] | None:
+    """Return a function that says for whom a store is waited for, and what is going on there."""
+    if told is None:
+        return None
+
+    def say(fault: StoreInUse) -> None:
+        runs = holder_of(str(user_path(path).resolve())).runs
+        names = ", ".join(f"“{shorten(name, 40)}”" for name in runs)
+        asking = f", which is asking {names}" if names else ""
+        told(f"Waiting up to {WAIT_SECONDS:g} s for {path}: {fault.process} has it{asking}.")
+
+    return say
 
 
 def _identity_of(table: JudgmentTable) -> str:

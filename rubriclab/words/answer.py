@@ -6,14 +6,16 @@ rounded here.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rubriclab.core.fairness import LOW, ONE_SCORE, ONE_TIE, UNKNOWN, WITHHELD
+from rubriclab.core.ladder import LadderWord
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import REASONS, Findings, Row
-from rubriclab.core.verdict import MIN_UNITS, Verdict
+from rubriclab.core.verdict import MIN_UNITS, SingleVerdict, Verdict
+from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
 from rubriclab.words.looks import early_words, stop_words
 from rubriclab.words.phrases import (
@@ -32,6 +34,7 @@ from rubriclab.words.subject import (
     CHOICES,
     EFFECT,
     EQUIVALENT,
+    LEAST_DECIMALS,
     PEOPLE,
     UNDECIDED,
     Subject,
@@ -40,7 +43,10 @@ from rubriclab.words.subject import (
 )
 
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
-TITLES: dict[str, dict[str, str]] = {kind: SENTENCES[kind]["titles"] for kind in (*AXES, "variant")}
+"""Badges of questions that are not about orders, by their verdicts."""
+TITLES: dict[str, dict[str, str]] = {
+    kind: SENTENCES[kind]["titles"] for kind in (*AXES, "pass_rate", "variant")
+}
 """The questions that exist for each kind of list, and for a variant, with their titles."""
 SAID_BY_QUESTIONS = {
     "few_units": "too_few_units",
@@ -53,6 +59,16 @@ MOST_NAME = 100
 """Max characters of a judge's name in a sentence."""
 MOST_ABOUT = 120
 """Max characters of data set and setting in a line on a terminal."""
+UNDECIDED_ACTIONS = (
+    "other_judge",
+    "unconstrained",
+    "parse",
+    "ask_orders",
+    "add",
+    "ask_twice",
+    "about",
+)
+"""What to do where nothing is decided yet: a new run, and how to take this judge until then."""
 FLAT_POINTS = 0.005
 """A smaller number would be written as 0.00. No sentence says that scores rise or fall by that."""
 
@@ -61,8 +77,8 @@ FLAT_POINTS = 0.005
 class Question:
     """One question with its answer in a sentence.
 
-    ``badge``: Yes, No or Undecided, or empty where there is no verdict. ``verdict``: the word that
-    colours the badge.
+    ``badge``: its word (``core/ladder.py``), or empty where there is no verdict. ``verdict``:
+    effect, equivalent or undecided.
     """
 
     badge: str
@@ -76,6 +92,7 @@ class Answer:
     """All sentences about one subject: a judge on a data set, or a variant of it.
 
     condition: the code of the condition that the answer is about.
+    word: of the ladder; None where nothing is judged, as while a run is unfinished.
     line: the sentence below the headline; ``strong`` is the part of it in bold.
     questions: empty while the run is unfinished.
     note: the difference between two single orders, about which there is no verdict.
@@ -97,10 +114,13 @@ class Answer:
     looked: str = ""
     simulated: bool = False
     about: str = ""
+    word: LadderWord | None = None
 
     def lines(self) -> list[str]:
         """Return the answer as plain lines, for a terminal."""
         head = self.headline if self.judge in self.headline else f"{self.judge}: {self.headline}"
+        if self.word:
+            head = f"{self.word}: {head}"
         if self.about:
             head = f"[{shorten(self.about, MOST_ABOUT)}] {head}"
         if self.simulated:
@@ -109,9 +129,10 @@ class Answer:
         out += [head, self.line]
         if self.looked:
             out.append(self.looked)
+        widest = max((len(asked.badge) for asked in self.questions), default=0)
         for asked in self.questions:
             colon = "" if asked.title.endswith("?") else ":"
-            out.append(f"  {asked.badge:<9}  {asked.title}{colon} {asked.sentence}")
+            out.append(f"  {asked.badge:<{widest}}  {asked.title}{colon} {asked.sentence}")
         if self.note:
             out.append(self.note)
         if self.advice:
@@ -197,7 +218,8 @@ def _composed(subject: Subject, cautions: tuple[str, ...]) -> Answer:
             )
         replies = count(subject.asked, "reply", "replies")
         line = _say(subject, "nothing_line", replies=replies)
-        return replace(seen, headline=_say(subject, "nothing"), line=line)
+        headline = _say(subject, "nothing")
+        return replace(seen, headline=headline, line=line, word=subject.word)
     line, strong = _line(subject)
     seen = replace(seen, line=line, strong=strong)
     if not subject.finished:
@@ -214,6 +236,7 @@ def _composed(subject: Subject, cautions: tuple[str, ...]) -> Answer:
     answer = replace(
         seen,
         headline=_headline(subject),
+        word=subject.word,
         questions=questions,
         note=_note(subject),
         advice=_advice(subject),
@@ -227,7 +250,7 @@ def _say(subject: Subject, key: str, position: int | None = None, /, **fields: A
     ``position``: the position that it names, from 0. If it is None, the position that gains most.
     """
     position = subject.top if position is None else position
-    listed = _listed(subject, position)
+    listed, at = _listed(subject, position), _at(subject, position)
     criteria = None if subject.positions is None else subject.positions.criteria
     alone = math.nan if criteria is None else criteria.largest
     own = {
@@ -237,13 +260,18 @@ def _say(subject: Subject, key: str, position: int | None = None, /, **fields: A
         "items": count(subject.items, "answer"),
         "units": subject.units,
         "needed": MIN_UNITS,
+        "units_asked": plural(subject),
+        "asked_about": _asked_about(subject),
         "form": shorten(subject.variant),
         "default": shorten(subject.default),
         "criterion": shorten(subject.criterion),
         "alone": f"{number(alone)}{NBSP}points",
         "position": position + 1,
         "listed": listed,
-        "Listed": listed.capitalize(),
+        "at": at,
+        "Place": at.capitalize(),
+        "high": f"{max(subject.scores, default=0):g}",
+        "low": f"{min(subject.scores, default=0):g}",
     }
     return say(key, sentence_tables(subject), **(own | fields))
 
@@ -274,6 +302,27 @@ def _listed(subject: Subject, position: int) -> str:
     return f"the {what} at position {position + 1}"
 
 
+def _at(subject: Subject, position: int) -> str:
+    """Say where something is in the list (from 0): “listed first”, “shown second”."""
+    if subject.reorder == "pairs":
+        return f"shown {('first', 'second')[position]}"
+    if position == 0:
+        return "listed first"
+    if position == len(subject.leans) - 1:
+        return "listed last"
+    return f"listed at position {position + 1}"
+
+
+def plural(subject: Subject) -> str:
+    """Return what the subject's units are called, in the plural: “prompts”."""
+    return count(2, unit_noun(subject.unit, subject.reorder)).removeprefix("2 ")
+
+
+def _asked_about(subject: Subject) -> str:
+    """Count what was asked about in several orders: “30 answers”, “144 pairs”."""
+    return count(subject.items, unit_noun("", subject.reorder))
+
+
 def _described(subject: Subject, answer: Answer) -> Answer:
     """Return the answer with a headline that says what was measured, without any verdict."""
     if subject.variant or not subject.leans:
@@ -292,6 +341,10 @@ def _line(subject: Subject) -> tuple[str, str]:
     """Return (the line below the headline, its bold part)."""
     if subject.variant or not subject.leans:
         return _say(subject, "line_calls"), ""
+    if subject.finished:
+        said = _line_of_word(subject)
+        if said[0]:
+            return said
     if subject.in_points:
         low, high = (number(end, "+.2f") for end in (min(subject.leans), max(subject.leans)))
         strong = f"{low} to {high}{NBSP}points"
@@ -301,6 +354,70 @@ def _line(subject: Subject) -> tuple[str, str]:
         each = _say(subject, "they_would" if " to " in each else "each_would", share=each)
         return _say(subject, "line_every", share=strong, each=each), strong
     return _line_of_one_position(subject)
+
+
+def _line_of_word(subject: Subject) -> tuple[str, str]:
+    """Return (line, bold part) that go with the word of the ladder; empty if there is none."""
+    if subject.has_pass_rate and all(map(math.isfinite, subject.pass_rates)):
+        first, last = (100 * rate for rate in subject.pass_rates)
+        strong = f"{number(first, '.1f')}%"
+        apart = number(abs(shown_difference(first, last, 1)), ".1f")
+        fields = {
+            "other": f"{number(last, '.1f')}%",
+            "apart": f"{apart}{NBSP}percentage points",
+        }
+        return _say(subject, "line", share=strong, **fields), strong
+    if subject.word == "No bias seen yet" and subject.unmoved:
+        strong = f"0 of {count(subject.calls, 'call')}"
+        orders = count(subject.orders, "order")
+        return _say(subject, "line_same", share=strong, orders=orders), strong
+    if subject.word == "Can't tell yet" and not subject.gate_open:
+        return _line_of_chance(subject)
+    if not subject.is_(EFFECT, "positions"):
+        return "", ""
+    if subject.lead is None:
+        return ("", "") if subject.in_points else (_say(subject, "line_some"), "")
+    if subject.in_points:
+        return _line_of_one_lean(subject, subject.lead)
+    return "", ""
+
+
+def _line_of_chance(subject: Subject) -> tuple[str, str]:
+    """Return (line, bold part) about the first size that would matter but may be chance."""
+    for name, verdict in subject.questions.items():
+        open_ = subject.words[name] == "Can't tell yet" and not verdict.why
+        if open_ and verdict.value >= verdict.smallest:
+            strong = _say(subject, "chance")
+            size = _numbers(subject, name)["size"]
+            position = subject.largest if name == "positions" else None
+            line = _say(subject, f"line_chance_{name}", position, size=size, share=strong)
+            return line, strong
+    return "", ""
+
+
+def _line_of_one_lean(subject: Subject, position: int) -> tuple[str, str]:
+    """Return (line, bold part) about the position that is named, where leans are points."""
+    lean = subject.leans[position]
+    others = [number(own, "+.2f") for k, own in enumerate(subject.leans) if k != position]
+    low, high = (number(end, "+.2f") for end in _ends_without(subject.leans, position))
+    strong = f"{number(abs(lean))}{NBSP}points"
+    fields = {
+        "others": others[0] if len(set(others)) == 1 else f"{low} to {high}",
+        "for_all": _said_of_units(subject, "for_all") if subject.unanimous else "",
+    }
+    key = _way(lean, "line_one_up", "line_one_down")
+    return _say(subject, key, position, share=strong, **fields), strong
+
+
+def _ends_without(leans: Sequence[float], position: int) -> tuple[float, float]:
+    """Return the smallest and largest lean of the other positions."""
+    others = [lean for k, lean in enumerate(leans) if k != position]
+    return min(others), max(others)
+
+
+def _said_of_units(subject: Subject, key: str, **fields: Any) -> str:
+    """Return a sentence that counts the subject's units."""
+    return _said(subject, key, units=subject.units, units_asked=plural(subject), **fields)
 
 
 def _line_of_one_position(subject: Subject) -> tuple[str, str]:
@@ -315,11 +432,21 @@ def _line_of_one_position(subject: Subject) -> tuple[str, str]:
         rest = "without"
     strong = share_text(subject, subject.shares[position])
     even = share_text(subject, subject.expected[position])
-    shown = _listed(subject, position)
-    if subject.reorder == "options":
-        shown = f"position {position + 1}"
+    shown = _shown(subject, position)
     line = _say(subject, "line", share=strong, shown=shown, rest=_say(subject, rest, even=even))
     return line, strong
+
+
+def _shown(subject: Subject, position: int) -> str:
+    """Name a position shortly, below a headline: “the first option”, “the second answer”."""
+    what = "option" if subject.reorder == "options" else "answer"
+    if subject.reorder == "pairs":
+        return f"the {('first', 'second')[position]} answer"
+    if position == 0:
+        return f"the first {what}"
+    if position == len(subject.leans) - 1:
+        return f"the last {what}"
+    return f"the {what} at position {position + 1}"
 
 
 def share_text(subject: Subject, share: float) -> str:
@@ -458,73 +585,105 @@ def _numbers(subject: Subject, question: str) -> dict[str, str]:
     if question == "single":
         unit, form, factor = "in 100", ".0f", 100.0
     elif question == "positions" and not subject.in_points:
-        unit, form, factor = "percentage points", ".0f", 100.0
+        unit, form, factor = "percentage points", f".{LEAST_DECIMALS}f", 100.0
+    elif question == "mean" and subject.kind == "pass_rate":
+        span = max(subject.scores) - min(subject.scores)
+        unit, form, factor = "percentage points", f".{LEAST_DECIMALS}f", 100.0 / span
     limits = (0.0, verdict.smallest * factor)
     low, high = (end * factor for end in verdict.interval)
     inside = ends(low, high, form, limits=limits)
     upper = number(high, form, limits) if math.isfinite(high) else ""
     if inside and verdict.above_zero and not low:
         inside = f"above 0, at most {upper}"
-    value = number(verdict.value * factor, form)
-    if unit == "percentage points" and subject.spoken is not None:
-        value = lean_text(subject, subject.spoken) or value
+    value = _value(subject, question, form, factor)
     smallest = number(limits[1], ".2f" if unit == "points" else ".3g")
+    seen = value if verdict.value > 0 else number(0.0, form)
+    surely = subject.words[question] != "Yes, size unclear"
     return {
         "value": value,
         "size": f"{value}{NBSP}{unit}",
+        "seen_size": f"{seen}{NBSP}{unit}",
         "inside": inside,
         "upper": upper,
         "most": f"{upper}{NBSP}{unit}" if upper else "",
         "smallest": smallest,
         "limit": smallest if question == "single" else f"{smallest}{NBSP}{unit}",
+        "matters": "" if surely else _said(subject, "matters_too", smallest=smallest),
     }
+
+
+def _value(subject: Subject, question: str, form: str, factor: float) -> str:
+    """Write the size of an effect: the difference of two numbers that are shown, where it is."""
+    verdict = subject.questions[question]
+    if question == "positions" and not subject.in_points and subject.spoken is not None:
+        return lean_text(subject, subject.spoken) or number(verdict.value * factor, form)
+    if question == "mean" and subject.kind == "pass_rate":
+        first, last = (100 * rate for rate in subject.pass_rates)
+        if math.isfinite(first):
+            return number(abs(shown_difference(first, last, LEAST_DECIMALS)), form)
+    if isinstance(verdict, SingleVerdict) and verdict.repeated:
+        apart = shown_difference(100 * verdict.flips, 100 * verdict.own_noise, 0)
+        # Of orders that weigh unequally it is no difference of the two.
+        if abs(apart - 100 * verdict.value) <= 1:
+            return number(apart, form)
+    return number(verdict.value * factor, form)
 
 
 # ---------------------------------------------------------------- the headline
 def _headline(subject: Subject) -> str:
-    """Return the answer in one sentence.
-
-    Empty if there are too few units to say more than what was measured.
-    """
+    """Return the answer in one sentence, which claims no more than the word of the ladder."""
     if subject.variant:
         return _headline_of_variant(subject)
+    match subject.word:
+        case None:
+            return _say(subject, "bare")
+        case "Biased":
+            key = _key_of_bias(subject)
+        case "Bias too small to matter":
+            key = _key_of_small_bias(subject)
+        case "No bias that matters":
+            key = "none"
+        case "No bias seen yet":
+            key = "same" if subject.unmoved else "unseen"
+        case _:
+            key = _key_of_open(subject)
+    return _say(subject, key, subject.named)
+
+
+def _key_of_bias(subject: Subject) -> str:
+    """Return which headline says what an order effect is about."""
+    if subject.kind == "pass_rate" and subject.is_(EFFECT, "mean"):
+        return _way(-subject.line, "up", "down")  # the line is of the list from low to high
+    if subject.is_(EFFECT, "positions"):
+        return "some" if subject.lead is None else _way(subject.leans[subject.lead], "up", "down")
+    return "mean" if subject.is_(EFFECT, "mean") else "single"
+
+
+def _key_of_small_bias(subject: Subject) -> str:
+    """Return which headline says that a bias is there, and smaller than matters."""
+    if subject.kind == "pass_rate" and math.isfinite(subject.line):
+        return _way(-subject.line, "lean_up", "lean_down")
     positions = subject.positions
-    if positions is None:
-        return _say(subject, "bare")
-    way = "some" if subject.lead is None else _way(subject.leans[subject.lead], "up", "down")
-    if positions.word == EFFECT:
-        return _say(subject, way, subject.named, **_numbers(subject, "positions"))
-    if positions.word == EQUIVALENT:
-        if positions.above_zero:
-            return _say(subject, f"lean_{way}", subject.named, **_numbers(subject, "positions"))
-        return _say(subject, "no_position") + _but(subject)
-    return _say(subject, _open_headline(subject))
+    if positions is None or not positions.above_zero or subject.lead is None:
+        return "lean_some"
+    return _way(subject.leans[subject.lead], "lean_up", "lean_down")
 
 
-def _but(subject: Subject) -> str:
-    """Say what the order changes although it favours no position; empty if nothing is known."""
-    if subject.is_(EFFECT, "mean") or subject.gap_matters:
-        return _say(subject, "but_mean")
-    return _say(subject, "but_single") if subject.is_(EFFECT, "single") else ""
-
-
-def _open_headline(subject: Subject) -> str:
-    """Return which headline says why positions are undecided: the first rule that holds."""
+def _key_of_open(subject: Subject) -> str:
+    """Return which headline says why nothing can be told: the first rule that holds."""
     if subject.because(ONE_SCORE):
         return "one_score"
     if subject.because(ONE_TIE):
         return "one_tie"
-    if subject.is_(EFFECT, "mean"):
-        return "mean"
-    if subject.because("unparsed_by_order"):
+    if subject.because("unparsed_by_order", "nothing_parsed"):
         return "unparsed"
-    if subject.gate_open or subject.is_(EFFECT, "single"):
+    if subject.because("no_orders", "no_two_orders"):
+        return "no_orders"
+    if subject.gate_open:
         return "matters"
     if subject.because(LOW, UNKNOWN):
         return "constrained"
-    if subject.because("no_orders", "no_two_orders"):
-        return "no_orders"
-    return "too_few" if subject.too_few else "open"
+    return "any_prompt" if subject.because("any_prompt") else "too_few"
 
 
 def _headline_of_variant(subject: Subject) -> str:
@@ -557,40 +716,50 @@ def _question(subject: Subject, question: str, verdict: Verdict) -> Question:
         fields = _fields_of_decided(subject, verdict, numbers)
         sentence = _say(subject, key, subject.named, **numbers, **fields)
     title = TITLES[subject.kind][question]
-    return Question(BADGES[verdict.word], title, sentence, verdict.word)
+    return Question(subject.words[question], title, sentence, verdict.word)
 
 
 def _fields_of_decided(
     subject: Subject, verdict: Verdict, numbers: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the fields of sentences about a decided question."""
-    typical = ""
-    if math.isfinite(subject.typical):
-        points = f"{number(subject.typical)}{NBSP}points"
-        typical = _said(subject, "typical_change", points=points)
     fields = {
         "noise": _said(subject, "noise_off" if subject.repeated else "noise_in"),
         # An unbiased estimate may lie below its interval, which ends at 0: it is not shown then.
         "seen": "" if verdict.value < verdict.low else f"{numbers['value']}, ",
-        "rests": count(subject.units, "group") if subject.too_few else "this design",
-        "Noun": _said(subject, "noun").capitalize(),
+        "rests": _counted_units(subject, subject.units) if subject.too_few else "this design",
         "together": _together(subject),
         "orders": f"{subject.orders:,}",
-        "typical": typical,
+        **_flips(subject),
     }
     if subject.scores:
         fields |= {"first": f"{subject.scores[0]:g}", "last": f"{subject.scores[-1]:g}"}
     return fields
 
 
+def _flips(subject: Subject) -> dict[str, str]:
+    """Write how many single scores change in another order, and in the same order again."""
+    if subject.single is None:
+        return {}
+    flips, noise = subject.single.flips, subject.single.own_noise
+    return {"flips": number(100 * flips, ".0f"), "own_noise": number(100 * noise, ".0f")}
+
+
+def _counted_units(subject: Subject, units: int) -> str:
+    """Count units: “48 prompts”."""
+    return count(units, unit_noun(subject.unit, subject.reorder))
+
+
 def _together(subject: Subject) -> str:
-    """Say by how much a position changes the mean of all criteria; empty if none may be named."""
-    if not subject.criterion or subject.lead is None:
+    """Say by how much a position changes the mean of all criteria; empty if none may be named.
+
+    Where it is named because all units lean to its side, the line below the headline says that.
+    """
+    if not subject.criterion or subject.lead is None or subject.unanimous:
         return ""
     lean = subject.leans[subject.lead]
     size = f"{number(abs(lean))}{NBSP}points"
-    key = _way(lean, "together_up", "together_down")
-    return _say(subject, key, subject.lead, lean=size)
+    return _say(subject, f"together_{_way(lean, 'up', 'down')}", subject.lead, lean=size)
 
 
 def _decided(subject: Subject, question: str, verdict: Verdict) -> str:
@@ -603,9 +772,11 @@ def _decided(subject: Subject, question: str, verdict: Verdict) -> str:
         return _mean_effect(subject)
     if not math.isfinite(verdict.high):
         return "uncounted"
-    if not subject.repeated:
+    if not subject.repeated or subject.single is None:
         return "noise"
-    return "few" if verdict.value < FLAT_POINTS else "effect"
+    if verdict.value < FLAT_POINTS:
+        return "few"
+    return "effect" if subject.single.own_noise else "quiet"
 
 
 def _equivalent(subject: Subject, question: str, verdict: Verdict) -> str:
@@ -627,7 +798,8 @@ def _position_effect(subject: Subject) -> str:
         return "furthest"
     if subject.lead != subject.largest and subject.reorder != "pairs":
         return "furthest"
-    return _way(subject.leans[subject.lead], "up", "down")
+    named = subject.lead if subject.named is None else subject.named
+    return _way(subject.leans[named], "up", "down")
 
 
 def _mean_effect(subject: Subject) -> str:
@@ -655,10 +827,8 @@ def _undecided(
         return _say(subject, why)
     if why in WITHHELD:
         return REASONS[why]
-    if why == "any_prompt" and subject.single is not None:
-        flips, noise = subject.single.flips, subject.single.own_noise
-        fields = {"flips": number(100 * flips, ".0f"), "own_noise": number(100 * noise, ".0f")}
-        return _say(subject, why, **fields)
+    if why == "any_prompt":
+        return _say(subject, "any_prompt_seen", **_flips(subject))
     if why == "one_criterion":
         return _say(subject, why, **numbers)
     if not numbers["upper"]:
@@ -675,25 +845,29 @@ def _undecided(
 def _advice(subject: Subject) -> str:
     """Say what to do; empty where nothing was asked."""
     key: str = subject.action
+    if not key:
+        return ""
+    if key not in UNDECIDED_ACTIONS:
+        return _say(subject, key)
+    fields: dict[str, str] = {}
     if key == "add":
-        noun = "more instruction" if subject.unit == "prompt" else "more item"
-        return _say(subject, key, more=count(MIN_UNITS - subject.units, noun))
-    if key == "about":
-        needed = _items_that_decide(subject)
+        fields = {"needed_units": _counted_units(subject, MIN_UNITS)}
+    elif key == "about":
+        needed = subject.units_of_new_run
         if needed is None:
-            return _say(subject, "more")
-        return _say(subject, key, needed=f"{_rounded_up(needed):,}")
-    return _say(subject, key) if key else ""
-
-
-def _items_that_decide(subject: Subject) -> float | None:
-    """Return how many answers would decide every open question; None where it is not known."""
-    still_open = [v for v in subject.questions.values() if v.word == UNDECIDED]
-    units = 0 if subject.verdicts is None else subject.verdicts.units
-    growth = [verdict.more_units / units for verdict in still_open if verdict.more_units]
-    if not growth or len(growth) < len(still_open):
-        return None
-    return (1 + max(growth)) * subject.items
+            key = "more"
+        else:
+            needed = _rounded_up(needed)
+            fields = {
+                "about_units": _counted_units(subject, needed),
+                "extra": f"{needed - subject.units:,}",
+            }
+    todo = _say(subject, key, **fields)
+    seen_nothing = "Not seen yet" in subject.words.values() and (
+        "Can't tell yet" not in subject.words.values()
+    )
+    frame = "nothing_yet" if seen_nothing else "untested"
+    return _say(subject, frame, todo=todo, Todo=todo[:1].upper() + todo[1:])
 
 
 def _rounded_up(value: float) -> int:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.text import abridge, count
-from rubriclab.words.answer import BADGES
 from rubriclab.words.phrases import NBSP, number
 from rubriclab.words.subject import (
     CHOICES,
@@ -174,9 +173,8 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 
 
 def badge(subject: Subject, question: str) -> str:
-    """Return the word of a verdict as a badge shows it; empty where there is no verdict."""
-    verdict = subject.questions.get(question)
-    return "" if verdict is None else BADGES[verdict.word]
+    """Return the word of a question as a badge shows it; empty where there is no verdict."""
+    return subject.words.get(question, "")
 
 
 def positions_text(subject: Subject) -> str:

@@ -16,6 +16,13 @@ from numpy.typing import NDArray
 from rubriclab.core.cells import is_full
 from rubriclab.core.fairness import FreeMass, free_mass
 from rubriclab.core.judgments import Arm, widest
+from rubriclab.core.ladder import (
+    LadderWord,
+    QuestionWord,
+    ladder_word,
+    question_words,
+    units_of_new_run,
+)
 from rubriclab.core.looks import LastLook
 from rubriclab.core.topic import QUESTIONS, Findings, Row
 from rubriclab.core.variant_effects import Form, forms
@@ -45,6 +52,8 @@ EFFECT, EQUIVALENT, UNDECIDED = "effect", "equivalent", "undecided"
 PEOPLE = {"people", "agreement", "alt_test", "corrected_means"}
 """Topics about the judge and people, which say nothing of orders."""
 MEASURE_OF = {question: measure for measure, question in QUESTIONS.items()}
+LEAST_DECIMALS = 1
+"""Decimals of a share in percent: its difference from an even share is read off the two."""
 MOST_DECIMALS = 3
 """Decimals of a share in percent, at most: a share of 0.001% is not written as 0%."""
 
@@ -78,9 +87,10 @@ class Subject:
     whether the contrast of the mean is a line through more orders than a list and its reverse.
     ``orders``: how many orders the verdicts rest on. ``gap``: the row of the two orders furthest
     apart; ``reversed_list``: the row of the list and its reverse, from the calls in these two
-    orders alone. ``typical``: the mean change of one score beyond noise, in points. ``about``: data
-    set and setting, as far as the run has several. ``free_mass``: of a constrained judge.
-    ``look``: the last one, if the run may stop early.
+    orders alone. ``pass_rates``: of a scale of two scores, the share of the high one where it is
+    listed first and where it is listed last. ``about``: data set and setting, as far as the run has
+    several. ``free_mass``: of a constrained judge. ``look``: the last one, if the run may stop
+    early.
 
     Where the verdicts are about a variant: ``variant`` and ``default``, what it is compared with;
     ``default_condition``: where that was asked; ``shift``: the variant's mean score - the
@@ -107,7 +117,7 @@ class Subject:
     orders: int = 0
     gap: Row | None = None
     reversed_list: Row | None = None
-    typical: float = math.nan
+    pass_rates: tuple[float, float] = (math.nan, math.nan)
     about: str = ""
     variant: str = ""
     default: str = ""
@@ -118,8 +128,18 @@ class Subject:
 
     @property
     def kind(self) -> str:
-        """What is asked about: the kind of list whose order changes, or a variant."""
-        return "variant" if self.variant else self.reorder
+        """What is asked about: the kind of list whose order changes, or a variant.
+
+        On a scale of two scores, positions and the mean are one question: the pass rate.
+        """
+        if self.variant:
+            return "variant"
+        return "pass_rate" if self.has_pass_rate else self.reorder
+
+    @property
+    def has_pass_rate(self) -> bool:
+        """Return whether a call lists two scores, so that the mean is a pass rate."""
+        return self.reorder == "options" and len(self.scores) == 2
 
     @property
     def in_points(self) -> bool:
@@ -142,6 +162,26 @@ class Subject:
     @property
     def single(self) -> SingleVerdict | None:
         return None if self.verdicts is None else self.verdicts.single
+
+    @property
+    def word(self) -> LadderWord | None:
+        """The word of the ladder (``core/ladder.py``).
+
+        None before there are verdicts, and for a variant: the ladder is about orders.
+        """
+        if self.verdicts is None or self.variant or not self.finished:
+            return None
+        return ladder_word(self.verdicts, gap_matters=self.gap_matters)
+
+    @property
+    def words(self) -> Mapping[str, QuestionWord]:
+        """The word of each question, by its name."""
+        return {} if self.verdicts is None else question_words(self.verdicts)
+
+    @property
+    def units_of_new_run(self) -> int | None:
+        """About how many units a new run needs to decide; None where that is not known."""
+        return None if self.verdicts is None else units_of_new_run(self.verdicts)
 
     @property
     def gate(self) -> float:
@@ -224,8 +264,18 @@ class Subject:
 
     @property
     def lead(self) -> int | None:
-        """The position that may be named: the largest that surely leans."""
-        return _first_largest({p: abs(self.leans[p]) for p in self.by_position.outside})
+        """The position that may be named: the largest that surely leans, or to whose side every
+        unit leans.
+        """
+        named = self.by_position.outside
+        if not named and self.positions is not None:
+            named = self.positions.unanimous
+        return _first_largest({p: abs(self.leans[p]) for p in named})
+
+    @property
+    def unanimous(self) -> bool:
+        """Return whether every unit leans to the side of the position that is named."""
+        return self.positions is not None and self.lead in self.positions.unanimous
 
     @property
     def named(self) -> int | None:
@@ -250,7 +300,7 @@ class Subject:
         As many as keep the difference that the verdict speaks of on its side of what decides it,
         and as keep a share that is neither 0 nor 100% from being written as one of them.
         """
-        decimals = 0
+        decimals = LEAST_DECIMALS
         while decimals < MOST_DECIMALS and _written_as_all_or_none(self.shares, decimals):
             decimals += 1
         position = self.spoken
@@ -269,6 +319,7 @@ class Subject:
             decimals,
             limits=(limit, -limit),
             inside=(low, high),
+            off=1.0,  # two roundings: one decimal is enough for the difference to be read off
         )
 
     # ------------------------------------------------------------------------- the mean's contrast
@@ -432,7 +483,6 @@ def subject_of(findings: Findings, condition: int = 0) -> Subject:
     table = findings.judgments.table
     planned = table.planned or tuple(calls_in(part.call) for part in findings.judgments.arms)
     shown = {tuple(order) for part in arms for order in part.shown.tolist()}
-    excess = own.get("order_excess")
     return Subject(
         judge=arm.condition.judge,
         condition=arm.code,
@@ -454,7 +504,7 @@ def subject_of(findings: Findings, condition: int = 0) -> Subject:
         orders=len(shown),
         gap=own.get("largest_gap"),
         reversed_list=own.get("reversed_list"),
-        typical=excess.value if excess is not None else math.nan,
+        pass_rates=_pass_rates(arms, verdicts),
         about=_about(findings.conditions, arm.code),
         free_mass=free_mass(arms),
         look=_look(findings, arm.condition),
@@ -486,7 +536,6 @@ def _variant(findings: Findings, form: Form, given: Verdicts | None) -> Subject:
         condition=code,
         units=0 if given is None else given.units,
         verdicts=given,
-        typical=math.nan,
         gap=None,
         reversed_list=None,
         about=" · ".join(about),
@@ -508,6 +557,36 @@ def _about(conditions: Sequence[Condition], code: int) -> str:
         names = {conditions[first].setting: name for name, first in named.items()}
         parts.append(names[own.setting])
     return " · ".join(parts)
+
+
+def _pass_rates(arms: Sequence[Arm], verdicts: Verdicts | None) -> tuple[float, float]:
+    """Return the pass rates where the high score of two is listed first, and where it is last.
+
+    Each answer counts once. Their difference is the one that the verdict is about.
+    """
+    mean = None if verdicts is None else verdicts.mean
+    about = arms[0].condition
+    two = about.reorder == "options" and len(about.scores) == 2
+    if mean is None or not two or mean.named not in mean.contrasts:
+        return math.nan, math.nan
+    points = np.concatenate([arm.value[arm.ok] for arm in arms])
+    texts = np.concatenate([arm.item_code[arm.item[arm.ok]] for arm in arms])
+    orders = np.concatenate([arm.shown[arm.order[arm.ok], 0] for arm in arms])
+    low, high = min(about.scores), max(about.scores)
+    passed = (points - low) / (high - low)
+    _, text = np.unique(texts, return_inverse=True)
+    cell = 2 * text + (orders > orders.min())
+    cells = 2 * (int(text.max(initial=-1)) + 1)
+    with np.errstate(invalid="ignore"):
+        rates = np.bincount(cell, passed, cells) / np.bincount(cell, minlength=cells)
+    of_text = rates.reshape(-1, 2).mean(axis=1)
+    of_text = of_text[np.isfinite(of_text)]  # asked in both orders
+    if not len(of_text):
+        return math.nan, math.nan
+    middle = float(of_text.mean())
+    # The contrast is of the list from low to high: there the high score is last.
+    half = mean.contrasts[mean.named].value / (high - low) / 2
+    return middle - half, middle + half
 
 
 def calls_in(call: NDArray[Any]) -> int:

@@ -43,7 +43,11 @@ def downloads(app: AppTest) -> list[str]:
 
 def test_the_report_is_previewed_and_data_are_downloaded(lab: Lab) -> None:
     run = kept(made.options_table({"judge-7b": made.always_first}, items=12))
-    app = healthy(lab("export", run=run))
+    page = healthy(lab("export", run=run))
+    assert downloads(page) == ["Download report (HTML)"]
+    assert preview(page).count('<main class="sheet">') == 1
+    assert "judge-7b favours the option listed first" in preview(page)
+    app = healthy(lab("export", run=run, **{"for": "Full report"}))
     assert app.text_input[0].value == "Does judge-7b depend on the order of the rubric?"
     assert downloads(app) == ["Download report (HTML)"]
     assert "judge-7b favours the option listed first" in preview(app)

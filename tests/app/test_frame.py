@@ -10,6 +10,9 @@ from rubriclab.app import guard
 from rubriclab.app.frame import PAGES, safe
 from rubriclab.app.navigation import ENTRIES
 from rubriclab.app.runs import early
+from rubriclab.figures.charts import draw
+from rubriclab.figures.live_cells import cells_so_far
+from rubriclab.figures.marks import LIGHT
 from rubriclab.judges.served import served
 from rubriclab.model.text import duration
 
@@ -144,10 +147,25 @@ def test_an_early_estimate_has_a_number_and_no_verdict() -> None:
     assert "Position 1" in sentence
     assert "57%" in sentence
     assert "20%" in sentence
-    assert not re.search(r"\b(Yes|No|Undecided)\b", sentence)
+    assert not re.search(r"\b(Yes|No|Not seen|Can't tell|Biased)\b", sentence)
     assert not any(point.decided or point.has_interval for point in bars.points)
     assert early((0, 0, 0)) == early(()) == ("", None)
     level = early((25, 18, 20, 19, 18))[0].replace("\u00a0", " ")
     assert level.startswith(
         "No position leads so far: **18% to 25%** of 100 scores. An even share would be 20%."
     )
+
+
+def test_live_cells_are_shares_of_each_score_without_a_verdict() -> None:
+    counts = {(1.0, 1): 3, (1.0, 2): 1, (2.0, 2): 5}
+    drawn = cells_so_far(counts, (1.0, 2.0, 3.0), 2)
+    texts = {line.name: [point.text for point in line.points] for line in drawn.series}
+    assert texts == {"1": ["75%", "25%"], "2": ["0%", "100%"], "3": ["–", "–"]}
+    assert "of 9 scores so far" in drawn.alt.replace("\u00a0", " ")
+    assert not any(point.decided or point.has_interval for point in drawn.points)
+    heat = draw(drawn).data[0]
+    grey = {colour for _, colour in heat.colorscale}
+    assert not grey & {LIGHT.low, LIGHT.high}  # no colour of an effect
+    empty = cells_so_far({}, (1.0, 2.0), 2)  # drawn before the first reply
+    assert {point.text for point in empty.points} == {"–"}
+    assert set(draw(empty).data[0].z[0]) == {0.0}

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from rubriclab import api as notebook
 from rubriclab.app import compare, state
 from rubriclab.app.compare import Side
 from rubriclab.app.judges_tab import VIEWS
@@ -15,7 +17,7 @@ from rubriclab.figures.choice_pictures import agreement_matrix
 from rubriclab.runs.loading import plan_of_file
 from tests.app.conftest import HOSTILE, ROOT, Lab, healthy, kept, pressed, texts
 from tests.app.test_pages import ended
-from tests.figures.several import chosen, scored
+from tests.figures.several import chosen, orders_of_one, scored
 from tests.words import made
 
 TABS = ("Bias", "Judges", "With people", "What helps", "Judgments")
@@ -79,8 +81,45 @@ def test_numbers_of_choices_stand_before_their_verdicts(lab: Lab) -> None:
     assert names.index("PC") < names.index("Favours positions?")
     assert "Changes winners?" in names
     assert "Changes single scores?" not in names
+    assert "Unparsed" not in names  # every reply was parsed, so it would repeat the error
     known = sorted(100 * row.value for row in chosen(6).select("pc") if not row.of)
     assert sorted(table["PC"]) == known
+
+
+def test_the_error_of_the_paper_has_the_plain_share_next_to_it(lab: Lab) -> None:
+    """One reply in eight is lost. Shi et al. leave out the parsed one of its pair: 1 / (1 + 6)."""
+    lines = []
+    for judge, lost in (("steady", ()), ("losing", ((0, "b"),))):
+        for question in range(4):
+            for first, second in ("ab", "ba"):
+                choice = "A" if first == "a" else "B"
+                if (question, first) in lost:
+                    choice = "N"
+                lines.append(
+                    {
+                        "judge": judge,
+                        "question_id": f"q{question}",
+                        "first": first,
+                        "second": second,
+                        "choice": choice,
+                    }
+                )
+    read = notebook.read(pd.DataFrame(lines), name="pairs")
+    app = healthy(lab("results", run=kept(read.table), tab="Judges", view="overview"))
+    table = app.dataframe[0].value.set_index("Judge")
+    assert table.loc["losing †", "Error"] == pytest.approx(100 / 7)
+    assert table.loc["losing †", "Unparsed"] == pytest.approx(100 / 8)
+    assert table.loc["steady", "Error"] == table.loc["steady", "Unparsed"] == 0
+    assert "Unparsed: that plain share" in texts(app)
+
+
+def test_one_judge_has_views_of_its_forms_and_none_without_forms(lab: Lab) -> None:
+    alone = made.options_table({"one": made.by_quality})
+    app = healthy(lab("results", run=kept(alone)))
+    assert "Judges" not in [tab.label for tab in app.tabs]
+    table = orders_of_one().judgments.table
+    app = healthy(lab("results", run=kept(table), tab="Judges", view="forms"))
+    assert "What does each form change" in texts(app)
 
 
 def union_of(lab: Lab, runs: dict[str, int], **query: str) -> AppTest:

@@ -1,6 +1,7 @@
 """Check exit codes with broken streams, and that every strange path ends in a clear error."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import rubriclab as rl
+from rubriclab.cli import local, main
 from rubriclab.cli.main import run_command
 from rubriclab.model.text import LabError
 from rubriclab.store.bundle import bundle_bytes
@@ -101,3 +103,38 @@ def test_a_study_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_bytes(b'\xef\xbb\xbfname = "S"\n[[data]]\nsample = true\n')
     assert run_command(["plan", str(study)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ([], ["lab"]),
+        (["--no-browser"], ["lab", "--no-browser"]),
+        (["--store", "x.duckdb"], ["lab", "--store", "x.duckdb"]),
+        (["--help"], ["--help"]),
+        (["--version"], ["--version"]),
+        (["runs", "--json"], ["runs", "--json"]),
+        (["resutls"], ["resutls"]),
+    ],
+)
+def test_without_a_command_the_lab_starts(typed: list[str], meant: list[str]) -> None:
+    assert main._with_command(typed) == meant
+
+
+def test_a_port_that_is_taken_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(local, "PORT", port)
+        assert local.free_port() not in (0, port)
+    assert local.free_port() == port
+
+
+def test_no_browser_of_the_terminal_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local.sys, "platform", "linux")
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert not local.can_show_pages()
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert local.can_show_pages()

@@ -30,12 +30,20 @@ def test_the_report_holds_the_answer_and_its_picture() -> None:
     assert "Does judge-7b depend on the order of the rubric?" in page
     assert "judge-7b favours the option listed first" in page
     assert page.count("<svg") == 2
-    assert len(re.findall(r'class="badge (effect|equivalent|undecided)"', page)) == 3
+    assert '<span class="badge effect">Biased</span>' in page
+    assert len(re.findall(r'class="badge (effect|equivalent|undecided)"', page)) == 4
     assert "What to do:" in page
     assert "A dependability of 0.9 takes" in page, "what else helps stands beside it"
     assert "Method and limits" in page
     assert "<details>" in page
     assert len(page) < 100_000
+
+
+def test_points_of_criteria_are_not_drawn_as_shares() -> None:
+    page = report_html(made.findings(made.criteria_table(lambda *where: 1 + where[2], items=12)))
+    assert page.count("<svg") == 1, "the heatmap"
+    assert "How often each position was chosen" not in page
+    assert "no bias: 0" not in page
 
 
 def test_the_report_needs_no_network_and_runs_nothing() -> None:
@@ -78,7 +86,7 @@ def test_parts_are_left_out_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "words"), [("running", "No answer before the end."), ("failed", "could be read")]
+    ("state", "words"), [("running", "The verdict comes at the end."), ("failed", "could be read")]
 )
 def test_a_run_without_an_answer_has_a_report_that_says_so(state: str, words: str) -> None:
     rule = made.always_first if state == "running" else lambda *_: None
@@ -166,7 +174,7 @@ def test_shares_of_sides_are_the_verdicts_own() -> None:
         min(1, 0.5 + high),
     )  # a share ends at 1
     assert [point.decided for point in picture.points] == [True, True]
-    assert picture.reference == "no bias: 50%"
+    assert picture.reference == "no bias: 50.0%"
 
 
 def test_answers_in_one_call_have_a_curve_in_points_and_alone_nothing_is_asked() -> None:
@@ -180,10 +188,10 @@ def test_answers_in_one_call_have_a_curve_in_points_and_alone_nothing_is_asked()
     )
     together, alone = answers(found)
     assert together.about == "3 in a list"
-    assert together.headline == "Scores of judge depend on where an answer stands in the call"
+    assert together.headline == "judge scores an answer higher when it is listed first"
     # One point at the first of three positions: 1 - 1/3 above the answers' own mean.
     assert together.questions[0].sentence.startswith(
-        f"At position 1 answers score 0.67{NBSP}points higher than the"
+        f"Listed first, answers score 0.67{NBSP}points higher than the"
     )
     assert (alone.questions, alone.advice) == ((), "")
     picture = main_picture(found, subject_of(found)).picture

@@ -113,3 +113,15 @@ def criteria(judges: int, items: int = 12) -> Findings:
                         }
                     )
     return notebook.read(pd.DataFrame(lines)).findings
+
+
+@cache
+def orders_of_one() -> Findings:
+    """One judge with the rubric upwards, and downwards, where every third score is a point less."""
+    lines = []
+    for strategy, shown in (("fixed", "1 2 3"), ("descending", "3 2 1")):
+        for item in range(12):
+            lower = strategy == "descending" and item % 3 == 0
+            line = {"judge": NAMES[0], "item_id": f"i{item}", "strategy": strategy}
+            lines.append({**line, "ordering": shown, "score": 1 + item % 2 + (not lower)})
+    return notebook.read(pd.DataFrame(lines), name="orders").findings

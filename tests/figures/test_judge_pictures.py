@@ -25,6 +25,7 @@ from rubriclab.words.several import distinct_names, headline, is_biased, line, o
 from rubriclab.words.subject import Subject
 from tests.figures.several import NAMES, chosen, criteria, scored
 from tests.tables import findings
+from tests.words import made
 
 AGREE = ("judges_agree", "judges_agree_no_ties")
 OF_SCORES: dict[str, Callable[[Findings], Shown]] = {
@@ -356,6 +357,21 @@ def test_the_band_over_subsets_is_not_called_an_interval() -> None:
     shown = scores.orders_enough(scored(2, 1), "options", "stories")
     assert "not a confidence interval" in shown.note
     assert "CI" not in "".join(part for point in shown.picture.points for part in point.hover)
+
+
+@pytest.mark.papers(23)
+def test_captions_with_people_name_only_what_is_drawn() -> None:
+    """Without the fixed order nothing is compared, and no dotted line is drawn."""
+    table = made.options_table({"one": made.mostly_first, "other": made.by_quality}, items=16)
+    ratings = [{"a": float(1 + item % 3)} for item in range(len(table.items))]
+    balanced = findings(replace(table, items=table.items.assign(ratings=ratings)))
+    for found, dataset, compared in ((scored(2, 1), "stories", True), (balanced, "answers", False)):
+        shown = scores.balanced_against_fixed(found, "options", dataset)
+        assert shown.picture is not None
+        assert ("Does balancing" in shown.title) == compared
+        assert ("Green" in shown.note) == compared
+        assert ("One ordering strategy was asked" in shown.note) != compared
+        assert ("Dotted" in scores.orders_enough(found, "options", dataset).note) == compared
 
 
 @pytest.mark.papers(23)

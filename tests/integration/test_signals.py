@@ -79,7 +79,7 @@ def children(pid: int) -> list[int]:
 def test_the_lab_takes_its_server_with_it(tmp_path: Path, end: signal.Signals) -> None:
     port = free_port()
     lab = subprocess.Popen(
-        [sys.executable, "-m", "rubriclab", "lab", "--port", str(port)],
+        [sys.executable, "-m", "rubriclab", "lab", "--no-browser", "--port", str(port)],
         cwd=ROOT,
         env={**os.environ, "RUBRICLAB_STORE": str(tmp_path / "lab.duckdb")},
         stdout=subprocess.DEVNULL,

@@ -5,9 +5,12 @@ CI=true, that is a failure.
 """
 
 import asyncio
+import fcntl
 import os
 import shlex
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +20,11 @@ import pytest
 from rubriclab.judges.kinds import open_judge
 from rubriclab.judges.probe import find_servers, models_of
 from rubriclab.judges.probe import test_judge as ask_once
+from rubriclab.judges.reply import NO_LOGPROBS
 from rubriclab.model.data import DataSet
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import LOWERED, Call, Reply, Status
+from rubriclab.model.text import digest
 from rubriclab.runs.batch import read_batch, write_batch
 from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
@@ -43,6 +48,42 @@ def model() -> str:
             "RUBRICLAB_VLLM_BASE_URL is not set"
         )
     return models_of(URL)[0]
+
+
+@pytest.fixture(autouse=True)
+def one_at_a_time() -> Iterator[None]:
+    """Let no other test of this file ask the server meanwhile.
+
+    A typed question makes vLLM 0.32 lose the alternatives of all other calls in its batch.
+    """
+    with Path(tempfile.gettempdir(), f"rubriclab-vllm-{digest(URL)}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def test_alternatives_that_vllm_loses_to_a_typed_question_are_left_out(model: str) -> None:
+    """Its sampler returns either the most probable tokens of a batch or the asked ones."""
+    typed = judge(model, kind="decisions")
+    plain = calls()
+
+    async def together() -> list[Reply]:
+        async def questions() -> None:
+            asker = await open_judge(typed)
+            try:
+                for pack in packs(small_plan(2, judges=(typed,), repeats=1).calls()):
+                    await asker.ask_together(pack)
+            finally:
+                await asker.close()
+
+        replies, _ = await asyncio.gather(ask_all(plain, judge(model)), questions())
+        return replies
+
+    for call, reply in zip(plain, asyncio.run(together()), strict=True):
+        assert reply.error == ""
+        if reply.top:
+            assert sum(chances(call, reply)) > 0.6
+        else:
+            assert reply.note == NO_LOGPROBS
 
 
 def judge(model: str, **fields: Any) -> JudgeSettings:

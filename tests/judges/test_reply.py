@@ -145,6 +145,10 @@ def test_no_counts_and_no_log_probabilities_need_no_note(payload: dict[str, Any]
         [{"token": 4, "logprob": -1.0}],
         [{"logprob": -1.0}],
         7,
+        # vLLM fills the list so when another call of its batch asks for certain tokens alone.
+        [{"token": "4", "logprob": -1.457}, {"token": "<|endoftext|>", "logprob": -9999.0}],
+        # More than 300,000 other tokens would be needed to make up for what is lacking.
+        [{"token": "4", "logprob": -0.5}, {"token": "5", "logprob": -15.0}],
     ],
 )
 def test_log_probabilities_that_are_none_cost_no_answer(top: Any) -> None:
@@ -152,6 +156,21 @@ def test_log_probabilities_that_are_none_cost_no_answer(top: Any) -> None:
     reply = read(payload)
     assert (reply.text, reply.top) == ("4", ())
     assert "log-probabilities" in reply.note
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        {"4": -0.5, "5": -10.0},  # 300,000 tokens like the last one would be enough
+        {"4": 0.0, "<|endoftext|>": -9999.0},  # held to one label, all others are masked
+        {"4": -0.6931, "5": -0.6932, "1": -9999.0},
+        {"4": -0.01, "5": -9.0},  # rounded to two places
+        {"4": -0.2},
+    ],
+)
+def test_lists_that_can_be_the_most_probable_tokens_are_kept(logprobs: dict[str, float]) -> None:
+    reply = read(completion("4", logprobs={"content": [token_entry("4", logprobs)]}))
+    assert (dict(reply.top), reply.note) == (logprobs, "")
 
 
 @pytest.mark.parametrize(

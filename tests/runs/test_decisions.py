@@ -1,6 +1,7 @@
 """Check runs of a decision server: one request for all orders, and planted effects are found."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,14 +10,15 @@ import rubriclab.measures  # noqa: F401  every measure
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings
 from rubriclab.model.data import Criterion, Option
-from rubriclab.model.judgment import Reply, Status
+from rubriclab.model.judgment import Call, Reply, Status
 from rubriclab.runs import asking
 from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
 from rubriclab.study.decisions import packs
 from rubriclab.study.plan import Plan
+from tests.judges.kit import settings
 from tests.judges.test_decisions import deciding
-from tests.runs.kit import Scripted, ended
+from tests.runs.kit import Scripted, ScriptedJudge, ended, use
 from tests.servers import DecisionServer, failure, running
 from tests.study.jevbench import jevbench_plan, published
 from tests.study.kit import ABC, criterion, small_plan
@@ -41,6 +43,36 @@ def verdicts(findings: Findings, **of: Any) -> dict[str, str]:
         for row in findings.select(topic="verdict")
         if dict(row.of) == of and row.verdict
     }
+
+
+class PackedJudge(ScriptedJudge):
+    async def ask_together(self, calls: Sequence[Call]) -> list[Reply]:
+        return [await self.ask(call) for call in calls]
+
+
+@pytest.mark.parametrize(
+    ("chats_at", "in_turn"),
+    [("http://127.0.0.1:9/v1", True), ("http://127.0.0.1:10/v1", False)],
+)
+def test_typed_questions_and_chats_do_not_meet_at_one_server(
+    store: Store, monkeypatch: pytest.MonkeyPatch, chats_at: str, in_turn: bool
+) -> None:
+    """A chat that shares vLLM's batch with a typed question gets no probabilities."""
+    chatting = [
+        settings(chats_at, name="chat"),
+        settings("http://127.0.0.1:11/v1", name="elsewhere"),
+    ]
+    judges = {"chat": ScriptedJudge(latency=0.01), "elsewhere": ScriptedJudge(latency=0.05)}
+    met = set()
+
+    def script(*_: object) -> Reply:
+        met.update(name for name, judge in judges.items() if judge.now)
+        return Reply(text="3")
+
+    use(monkeypatch, None, d=PackedJudge(script, latency=0.002), **judges)
+    end = ended(Run(store, small_plan(4, judges=(*chatting, deciding()))))
+    assert (end.state, end.done, end.failed) == ("finished", 240, 0)
+    assert met == ({"elsewhere"} if in_turn else {"chat", "elsewhere"})
 
 
 @pytest.mark.parametrize("form", ["systemone", "openai"])

@@ -15,6 +15,7 @@ from rubriclab.core.topic import MEASURES, Findings
 from rubriclab.data.published import cache_folder, sources
 from rubriclab.data.sample import preset_title, presets
 from rubriclab.exports.paper_table import paper_table
+from rubriclab.measures.protocols import FORMS
 from rubriclab.model.data import Item
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.study import read_study
@@ -39,8 +40,9 @@ PLANNED = {
     "hanna-criteria": 96 * 36,
     "hanna-scales": 576 * (10 + 2 + 6 + 18),  # balanced orders of 5, 2, 3 and 9 options
     "hanna-temperature": 576 * 10 * 4,
-    "li-forms": 320
-    * 6,  # ascending, descending, random; letters, Roman numerals, a reference of full marks
+    # Ascending, descending, random; letters, Roman numerals, a reference of full marks. The lab's
+    # own judge gives the same reply again, so only ten answers are asked twice, in five of them.
+    "li-forms": 320 * 6 + 10 * 5,
     "shi-pairs": 80 * 3 * 2 + 8 * 3 * 3 * 2 * 2,
     "shi-devbench": 80 * 3 * 2 + 8 * 3 * 3 * 2 * 2,
     "shi-lists": 80 * 4 * 3,  # three of four candidates, each once at each position
@@ -341,6 +343,23 @@ def test_a_preset_runs_to_the_tables_that_it_names(
         cells = table.numbers().drop_duplicates("column")
         measured |= {(part.measure, row["column"]): row["value"] for _, row in cells.iterrows()}
     assert {key: measured[key] for key in known} == pytest.approx(known, abs=1e-12)
+
+
+@pytest.mark.papers(71)
+def test_li_et_al_s_forms_say_what_averaging_them_gains(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Letters take a point off every score above 1. The mean over the four forms in the default
+    order is then 0.25 points from the default form, and 0 where the score is 1.
+    """
+    made = planned("li-forms", monkeypatch, tmp_path, 24, judged_by=("m@http://127.0.0.1:9/v1",))
+    assert len(made) == 24 * (5 * 2 + 1), "a random order is asked once"
+    use(monkeypatch, ScriptedJudge(lambda call, _: fewer_under_letters(call, made.items)))
+    findings = Findings(Judgments(store.table(ended(Run(store, made)).run)))
+    (gain,) = [row for row in findings.select("gain") if row.of["protocol"] == FORMS]
+    above = np.mean([rated(item) > 1 for item in made.items])
+    assert gain.value == pytest.approx(0.25 * np.sqrt(above))
+    assert gain.interval[0] < gain.value < gain.interval[1]
 
 
 def test_a_preset_is_listed_with_the_tables_that_it_repeats() -> None:

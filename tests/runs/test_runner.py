@@ -63,6 +63,8 @@ def test_a_finished_run_again_asks_nothing_and_still_counts(
     end = ended(Run(store, small_plan()))
     assert (end.run, end.state, end.asked, end.done) == (first.run, "finished", 0, 60)
     assert end.early == first.early
+    assert end.cells == first.cells
+    assert sum(end.cells[0].values()) == sum(end.early[0]) == 60
 
 
 @pytest.mark.parametrize("killed", [False, True])

@@ -1,78 +1,138 @@
 """Check that a trial asks what a run would ask, as the page shows it, and leaves nothing behind."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from rubriclab.app import state
-from rubriclab.core.judgments import Judgments
+from rubriclab.core.swings import Swing, SwingCounts, Tally, Tried, count_swings, ranked, tried
 from rubriclab.data.sample import sample, sample_rubric
-from rubriclab.figures.cards import card_of, change_of
-from rubriclab.figures.pictures import text_orders
 from rubriclab.model.data import Item
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Call, Reply, Status
+from rubriclab.model.judgment import Call, Reorder, Reply, Status
 from rubriclab.model.study import DataPart, DesignPart, Study
 from rubriclab.model.text import LabError
 from rubriclab.runs import trial
-from rubriclab.runs.trial import Trial, plan_of_text, recorded, trial_calls, trial_table
+from rubriclab.runs.trial import Trial, entries_of, plan_of_texts, recorded
 from rubriclab.study.plan import Plan, plan
 from tests.runs.kit import WAIT, ScriptedJudge, failed, use
 
 SMALL = JudgeSettings(name="smollm2-135m")
 UP, DOWN = (1, 2, 3, 4, 5), (5, 4, 3, 2, 1)
+RUBRICS: dict[Reorder, str] = {
+    "options": "helpfulness",
+    "pairs": "helpfulness",
+    "criteria": "writing",
+}
 
 
-def planned(axis: str = "options", judge: JudgeSettings = SMALL, **changes: str) -> Plan:
+def planned(
+    axis: Reorder = "options",
+    judge: JudgeSettings = SMALL,
+    response: str = "",
+    orders: Sequence[Sequence[int]] = (),
+) -> Plan:
+    """Return the plan of one answer, or of two drafts to compare."""
     items = sample(drafts=axis == "pairs").items
     item = next(item for item in items if item.item_id.startswith("kettle-refund"))
     answers = list(items[:2]) if axis == "pairs" else [item]
-    if changes:
-        answers = [
-            Item(
-                **{
-                    "item_id": item.item_id,
-                    "response": item.response,
-                    "instruction": item.instruction,
-                }
-                | changes
-            )
-        ]
-    return plan_of_text(
-        axis, answers, sample_rubric("writing" if axis == "criteria" else "helpfulness"), judge
-    )  # type: ignore[arg-type]
+    if response:
+        answers = [Item(item.item_id, response, item.instruction)]
+    return plan_of_texts(axis, answers, sample_rubric(RUBRICS[axis]), judge, orders)
 
 
-@pytest.mark.parametrize(("axis", "calls"), [("options", 11), ("pairs", 3), ("criteria", 9)])
-def test_the_calls_are_those_of_a_run_the_default_order_first_reversed_and_again(
-    axis: str, calls: int
-) -> None:
+def whole(axis: Reorder, judge: str) -> dict[str, Tried]:
+    """Return the whole sample as the recorded examples have it."""
+    made = plan_of_texts(
+        axis,
+        sample(drafts=axis == "pairs").items,
+        sample_rubric(RUBRICS[axis]),
+        JudgeSettings(name=judge, model=judge),
+    )
+    store = state.examples()
+    known = recorded(made, store, [state.recorded(), *(info.id for info in store.runs())])
+    entries = entries_of(made)
+    return {name: tried(axis, entries[name], judgments) for name, judgments in known.items()}
+
+
+def test_the_widest_recorded_swing_is_the_lighthouse_letter() -> None:
+    """Counted in the recorded example: 31 of 60 answers move by 2 points or more, 9 by 1."""
+    answers = whole("options", "smollm2-135m")
+    swings = ranked(answers)
+    assert count_swings(swings) == SwingCounts(two_or_more=31, less=9, none=20)
+    assert swings[:2] == [Swing("lighthouse-letter", 4, 6), Swing("decline-invite", 4, 5)]
+    first = answers["lighthouse-letter"]
+    assert first.tally == Tally(first=6, orders=10, expected=(2, 2))
+    assert first.widest is not None
+    assert (first.widest.low.shown, first.widest.low.values) == ((2, 3, 4, 5, 1), ((1,), (1,)))
+    assert (first.widest.high.shown, first.widest.high.values) == (DOWN, ((5,), (5,)))
+    near = first.nearest((2, 3, 4, 1, 5))
+    assert near is not None
+    assert near.shown == (2, 3, 4, 5, 1)
+
+
+def test_another_judge_has_another_list_of_swings() -> None:
+    answers = whole("options", "qwen2.5-coder-0.5b")
+    swings = ranked(answers)
+    assert count_swings(swings) == SwingCounts(two_or_more=26, less=14, none=20)
+    assert [swing.name for swing in swings[:2]] == ["wifi-router", "lighthouse-letter"]
+    # Four orders were answered differently when they were repeated: they are not compared.
+    assert sum(len(answer.orders) - len(answer.settled) for answer in answers.values()) == 4
+
+
+def test_recorded_pairs_and_criteria_are_compared_too() -> None:
+    pairs = ranked(whole("pairs", "qwen2.5-coder-0.5b"))
+    assert count_swings(pairs) == SwingCounts(two_or_more=0, less=139, none=5)
+    # This judge's replies about pairs were cut off before they named a winner.
+    assert ranked(whole("pairs", "smollm2-135m")) == []
+    criteria = ranked(whole("criteria", "qwen2.5-coder-0.5b"))
+    assert count_swings(criteria) == SwingCounts(two_or_more=6, less=17, none=37)
+
+
+@pytest.mark.parametrize(("axis", "calls"), [("options", 20), ("pairs", 4), ("criteria", 16)])
+def test_the_calls_are_those_of_a_run_each_order_twice(axis: Reorder, calls: int) -> None:
     made = planned(axis)
-    asked = trial_calls(made)
-    default = made.parts[0].subjects[0].options
-    assert [call.ordering.shown for call in asked[:3]] == [default, default[::-1], default]
-    assert [call.repeat for call in asked] == [0, 0, 1, *[0] * (calls - 3)]
-    assert len({call.ordering.shown for call in asked}) == calls - 1
+    asked = [(call.ordering.shown, call.repeat) for call in made.calls()]
+    assert len(asked) == len(set(asked)) == calls
+    assert sum(repeat == 0 for _, repeat in asked) == calls // 2
     # A run about the whole sample asks the very same calls, by their keys.
     study = Study(
-        name="run", data=(DataPart(sample=True),), design=DesignPart(reorder=axis), judges=(SMALL,)
-    )  # type: ignore[arg-type]
-    whole = plan(study, sample(drafts=axis == "pairs"), made.rubric)
-    assert {call.key for call in asked} <= {call.key for call in whole.calls()}
-
-
-def test_recorded_answers_are_shown_of_the_same_words_alone() -> None:
-    made = planned()
-    known = recorded(made, state.examples())
-    assert {judgment.call.key for judgment in known} == {call.key for call in trial_calls(made)}
-    assert len(recorded(planned("pairs"), state.examples())) == 3
-    other = planned(response=sample().items[0].response + " ")
-    assert recorded(other, state.examples()) == []
-    assert (
-        recorded(planned(judge=JudgeSettings(name="x", kind="simulated")), state.examples()) == []
+        name="run",
+        data=(DataPart(sample=True),),
+        design=DesignPart(reorder=axis, strategies=("balanced",)),
+        judges=(SMALL.model_copy(update={"temperature": 1.0}),),
     )
+    run = plan(study, sample(drafts=axis == "pairs"), made.rubric)
+    warm = planned(axis, SMALL.model_copy(update={"temperature": 1.0}))
+    assert {call.key for call in warm.calls()} <= {call.key for call in run.calls()}
+
+
+def test_a_single_order_is_asked_once_with_the_key_of_its_first_call() -> None:
+    order = (4, 5, 3, 2, 1)
+    (call,) = planned(orders=[order]).calls()
+    assert (call.ordering.shown, call.repeat) == (order, 0)
+    (known,) = planned(orders=[UP]).calls()
+    first = next(
+        call for call in planned().calls() if (call.ordering.shown, call.repeat) == (UP, 0)
+    )
+    assert known.key == first.key
+    with pytest.raises(LabError, match="exactly once"):
+        planned(orders=[(1, 2, 3, 4, 4)])
+
+
+def test_recorded_replies_are_shown_of_the_same_words_alone() -> None:
+    store = state.examples()
+    runs = [info.id for info in store.runs()]
+    (known,) = recorded(planned(), store, runs).values()
+    assert {made.call.key for made in known} == {call.key for call in planned().calls()}
+    other = planned(response=sample().items[0].response + " ")
+    assert recorded(other, store, runs) == {}
+    assert recorded(planned(judge=JudgeSettings(name="x", kind="simulated")), store, runs) == {}
+    assert recorded(planned(), store, []) == {}
 
 
 def score_of(call: Call, _: int) -> Reply:
-    """5 where 5 stands first, else 4; asked again 3."""
+    """5 where 5 comes first, else 4; asked again 3."""
     return Reply(text=f"Score: {3 if call.repeat else 5 if call.ordering.shown[0] == 5 else 4}")
 
 
@@ -83,70 +143,62 @@ def finished(made: Plan, judge: object, monkeypatch: pytest.MonkeyPatch) -> Tria
     return started
 
 
-def test_what_comes_back_is_told_as_a_run_would_tell_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def results(asked: Trial, axis: Reorder = "options") -> Tried:
+    (entries,) = entries_of(asked.plan).values()
+    return tried(axis, entries, (), asked.judgments.values())
+
+
+def test_a_judge_that_changes_its_mind_has_no_settled_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     judge = ScriptedJudge(score_of)
     asked = finished(planned(), judge, monkeypatch)
     assert [call.key for call in judge.calls] == [call.key for call in asked.calls]
     assert judge.closed == 1
     snapshot = asked.snapshot()
-    assert (snapshot.state, snapshot.done, snapshot.failed) == ("finished", 11, 0)
-    arm = Judgments(trial_table(asked.plan, asked.judgments.values())).arms[0]
-    up, down = card_of(arm, 0), card_of(arm, 1)
-    assert (up.title, up.score, up.foot) == ("Listed 1 to 5", "Score 4", "position 4")
-    assert (down.title, down.score, down.foot) == ("Listed 5 to 1", "Score 5", "position 1")
-    assert change_of(arm, 0, 1) == ("+1\u00a0point", True)
-    assert change_of(arm, 0, 2) == ("\u22121\u00a0point", True)
-    assert change_of(arm, 0, 0) == ("0\u00a0points", False)
-    drawn = text_orders(arm)
-    assert [point.label for point in drawn.points[:2]] == ["1 2 3 4 5", "5 4 3 2 1"]
-    assert [point.text for point in drawn.points].count(
-        "5"
-    ) == 2  # 5 stands first in two of ten orders
-    assert sum(point.decided for point in drawn.points) == 4  # those, and the two that begin with 4
+    assert (snapshot.state, snapshot.done, snapshot.failed) == ("finished", 20, 0)
+    answer = results(asked)
+    assert len(answer.orders) == 10
+    assert answer.settled == ()
+    (down,) = answer.of(DOWN)
+    assert (down.values, down.live) == (((5,), (3,)), True)
 
 
-def test_criteria_and_winners_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_criteria_and_winners_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     def scores(call: Call, _: int) -> Reply:
         lines = [
             f"[{name}] {4 if place == 0 else 3}" for place, name in enumerate(call.ordering.shown)
         ]
         return Reply(text="Scores:\n" + "\n".join(lines))
 
-    asked = finished(planned("criteria"), ScriptedJudge(scores), monkeypatch)
-    arm = Judgments(trial_table(asked.plan, asked.judgments.values())).arms[0]
-    assert change_of(arm, 0, 1) == ("2 of 4 criteria", True)
-    assert change_of(arm, 0, 2) == ("0 of 4 criteria", False)
-    asked = finished(
-        planned("pairs"), ScriptedJudge(lambda *_: Reply(text="Verdict: Assistant A")), monkeypatch
+    criteria = results(
+        finished(planned("criteria"), ScriptedJudge(scores), monkeypatch), "criteria"
     )
-    arm = Judgments(trial_table(asked.plan, asked.judgments.values())).arms[0]
-    assert change_of(arm, 0, 1) == ("Another winner", True)
-    assert change_of(arm, 0, 2) == ("The same winner", False)
-    assert text_orders(arm) is None
+    default = ("Clarity", "Completeness", "Accuracy", "Tone")
+    assert criteria.of(default)[0].settled == (4, 3, 3, 3)
+    assert criteria.of(("Tone", "Clarity", "Completeness", "Accuracy"))[0].settled == (3, 3, 3, 4)
+    first = ScriptedJudge(lambda *_: Reply(text="Verdict: Assistant A"))
+    pairs = results(finished(planned("pairs"), first, monkeypatch), "pairs")
+    assert pairs.tally == Tally(first=2, orders=2, expected=(1, 1))
+    assert pairs.widest is not None
+    assert pairs.widest.apart == 1
 
 
-def test_faults_are_told_and_what_came_before_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_are_shown_and_what_came_before_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     def faulty(call: Call, _: int) -> Reply:
         if call.ordering.shown == UP:
             return Reply(text="I would rather not say")
-        return (
-            failed("server_error", retryable=False)
-            if call.ordering.shown == DOWN
-            else Reply(text="2")
-        )
+        if call.ordering.shown == DOWN:
+            return failed("server_error", retryable=False)
+        return Reply(text="2")
 
     asked = finished(planned(), ScriptedJudge(faulty), monkeypatch)
-    first, second, *_ = (asked.judgments[call.key] for call in asked.calls)
-    assert (first.status, second.status) == (Status.UNPARSED, Status.ERROR)
-    arm = Judgments(trial_table(asked.plan, asked.judgments.values())).arms[0]
-    assert change_of(arm, 0, 1) is None
-    assert (card_of(arm, 0).score, asked.snapshot().failed) == ("No score", 3)
-    nothing = Judgments(trial_table(asked.plan, [])).arms[0]
-    assert (card_of(nothing, 0), change_of(nothing, 0, 1), text_orders(nothing)) == (
-        None,
-        None,
-        None,
-    )
+    kinds = {made.call.ordering.shown: made.status for made in asked.judgments.values()}
+    assert (kinds[UP], kinds[DOWN]) == (Status.UNPARSED, Status.ERROR)
+    assert asked.snapshot().failed == 4
+    answer = results(asked)
+    assert len(answer.settled) == 8
+    assert answer.of(UP)[0].values == ((None,), (None,))
     dead = finished(planned(), LabError("the weights are not here"), monkeypatch)
     assert (dead.snapshot().state, dead.snapshot().reason) == ("paused", "the weights are not here")
     refused = finished(
@@ -164,4 +216,4 @@ def test_a_trial_that_is_stopped_keeps_what_came(monkeypatch: pytest.MonkeyPatch
         assert started.active
     started.pause()
     assert started.wait(WAIT).state == "paused"
-    assert 1 <= len(started.judgments) == len(judge.calls) < 11
+    assert 1 <= len(started.judgments) == len(judge.calls) < 20

@@ -28,7 +28,7 @@ from rubriclab.exports.terminal import findings_text
 from rubriclab.figures.pictures import main_picture, share_bars
 from rubriclab.figures.tab_pictures import difference_forest
 from rubriclab.model.judgment import Condition
-from rubriclab.words.answer import BADGES, TITLES, Answer, answers, compose, several_tests
+from rubriclab.words.answer import TITLES, Answer, answers, compose, several_tests
 from rubriclab.words.answerable import answerable
 from rubriclab.words.contrasts import compare_answer
 from rubriclab.words.phrases import MINUS, NBSP
@@ -99,7 +99,8 @@ def about(
     line, turn = (Sized(more.pop(key, value), -1, 1) for key, value in CONTRASTS.items())
     recorded = {"mean": {"contrasts": {"line": line, "turn": turn}}}
     noise = "all" if more.pop("repeated", True) else "none"
-    recorded["single"] = {"flips": 0.44, "own_noise": 0.25, "noise": noise}
+    flips, again = more.pop("flips", (0.40, 0.25))
+    recorded["single"] = {"flips": flips, "own_noise": again, "noise": noise}
     questions = {
         name: replace(record, **recorded.get(name, {})) for name, record in questions.items()
     }
@@ -122,7 +123,6 @@ def about(
             outside=tuple(p for p, surely in enumerate(decided) if surely),
         ),
         gap=gap and Row("largest_gap", Estimate(gap[0], np.zeros(0), np.zeros(0)), ends=gap[1:]),
-        typical=0.31,
     )
     return replace(base, **more)
 
@@ -145,25 +145,32 @@ def test_no_combination_contradicts_itself(
     said = compose(about(positions, mean, single, gate, reorder=reorder))
     words = dict(zip(MEASURE_OF, (positions, mean, single), strict=True))
     words = {key: words[key] for key in words if key in TITLES[reorder]}
-    assert [asked.badge for asked in said.questions] == [BADGES[word] for word in words.values()]
+    unseen = "Not seen yet" if gate > 0.05 else "Can't tell yet"
+    badges = {"effect": "Yes", "equivalent": "No", "undecided": unseen}
+    assert [asked.badge for asked in said.questions] == [badges[word] for word in words.values()]
     assert [asked.title for asked in said.questions] == list(TITLES[reorder].values())
-    # One order is advised only where all say No; a bias is named, or denied, only where question 1
-    # says so.
-    assert ("one order is enough" in said.advice) == (set(words.values()) == {"equivalent"})
-    named = "favours the" in said.headline or "picks the answer" in said.headline
-    assert named == (positions == "effect" and reorder not in IN_POINTS)
-    denied = any(
-        no in said.headline
-        for no in ("favours no position", "favours neither side", "no position raises")
+    assert said.word == word_of_combination(set(words.values()), unseen)
+    # One order is advised only where all say No; a bias is named, or denied, only where it is.
+    assert (said.advice == "One order is enough.") == (set(words.values()) == {"equivalent"})
+    named = any(
+        verb in said.headline for verb in ("favours the", "picks the answer", "higher when it is")
     )
-    assert denied == (positions == "equivalent")
-    if denied and "effect" in (words.get("mean"), single):
-        assert "but the order changes" in said.headline
+    assert named == (positions == "effect")
+    assert ("no bias that matters" in said.headline) == (set(words.values()) == {"equivalent"})
+    assert ("no sign of bias" in said.headline.lower()) == (said.word == "No bias seen yet")
     _says_what_its_badges_say(said, words)
     for key, asked in zip(words, said.questions, strict=True):
         _only_its_own_ends(
             asked.sentence, about(positions, mean, single, gate, reorder=reorder), key
         )
+
+
+def word_of_combination(words: set[str], unseen: str) -> str:
+    if "effect" in words:
+        return "Biased"
+    if "undecided" not in words:
+        return "No bias that matters"
+    return "No bias seen yet" if unseen == "Not seen yet" else "Can't tell yet"
 
 
 @pytest.mark.parametrize("shift", [0.45, -0.45, math.nan])
@@ -183,7 +190,7 @@ def test_no_combination_about_a_variant_contradicts_itself(
     ]  # its orders are another answer's
     assert "position" not in sentences(said)
     assert "order" not in said.headline + said.advice
-    assert ("either form will do" in said.advice) == (mean == single == "equivalent")
+    assert (said.advice == "Either form will do.") == (mean == single == "equivalent")
     assert any(word in said.headline for word in (" raises ", " lowers ", " changes the mean")) == (
         mean == "effect"
     )
@@ -203,12 +210,13 @@ def _says_what_its_badges_say(said: Answer, words: dict[str, str]) -> None:
     number.
     """
     decided = "effect" in words.values() or set(words.values()) == {"equivalent"}
-    assert ("not decided" in said.advice) == (not decided)
+    assert bool(re.search("Until then|To be sure", said.advice)) == (not decided)
     if "effect" in words.values():
-        assert "Undecided" not in said.headline
+        assert not re.search("Too few|No sign|no bias", said.headline)
     for asked in said.questions:
         if asked.verdict == "undecided":
-            assert re.match(r"Up to .+ are possible; .+ would matter\.", asked.sentence)
+            seen = r"Seen: .+\. Up to .+ are possible; .+ would matter\."
+            assert re.fullmatch(seen, asked.sentence)
         assert ("possible" in asked.sentence) == (asked.verdict == "undecided")
     for never in ("nan", "unknown", "None", "  ", "-0", " %", "not shown", "no effect", "fine"):
         assert never not in sentences(said)
@@ -218,7 +226,8 @@ def _only_its_own_ends(sentence: str, subject: Subject, question: str) -> None:
     """Every interval in a question's sentence is the verdict's own."""
     ends = subject.questions[question].interval
     points = question == "mean" or (question == "positions" and subject.reorder in IN_POINTS)
-    low, high = (f"{end:.2f}" if points else f"{100 * end:.0f}" for end in ends)
+    decimals = 1 if question == "positions" else 0
+    low, high = (f"{end:.2f}" if points else f"{100 * end:.{decimals}f}" for end in ends)
     for found in re.findall(rf"95% CI ([\d.{MINUS}]+) to ([\d.{MINUS}]+)", sentence):
         assert found == (low, high)
 
@@ -237,47 +246,59 @@ OPEN = ("undecided", "undecided", "undecided", 0.4)
 @pytest.mark.parametrize(
     ("words", "more", "advice"),
     [
-        (("effect", "effect", "effect"), {}, "average several orders; do not use single scores."),
+        (
+            ("effect", "effect", "effect"),
+            {},
+            "Average the scores of several orders. Don't rely on a single score.",
+        ),
         (
             ("effect", "equivalent", "equivalent"),
             {},
-            "the bias is too small to matter in scores; check again when",
+            "The bias is too small to matter in scores. Check again when",
         ),
         # What a position adds to criteria is a change of scores.
         (
             ("effect", "equivalent", "equivalent"),
             {"reorder": "criteria"},
-            "average several orders, or compare only",
+            "Ask for one criterion per call, or average several orders of the criteria.",
         ),
         (
             ("effect", "undecided", "undecided"),
             {},
-            "average several orders, or compare only within one order.",
+            "Average several orders, or compare only within one order.",
         ),
         (
             ("equivalent", "effect", "undecided"),
             {},
-            "average several orders, or compare only within one order.",
+            "Average several orders, or compare only within one order.",
         ),
-        (("equivalent", "equivalent", "equivalent"), {}, "one order is enough."),
-        # 60 answers, 2.5 times as many: 150.
+        (("equivalent", "equivalent", "equivalent"), {}, "One order is enough."),
+        # Positions: 60 x ((.09 - .045) / (.05 - .045))^2 = 4,860; the mean: 60 x (.2 / .05)^2.
         (
             ("undecided", "undecided", "equivalent"),
             {"gate": 0.4},
-            "not decided; a new run with about 150 answers may decide.",
+            "Nothing to fix so far. To be sure, run it again with about 4,900 answers, 4,840 more "
+            "than here.",
         ),
-        (OPEN, own("undecided", "single", why="any_prompt"), "average several orders or wordings."),
+        # What was seen would matter: 60 answers, 2.5 times as many.
+        (
+            ("undecided", "equivalent", "equivalent"),
+            own("undecided", "positions", value=0.06) | {"gate": 0.4},
+            "Run it again with about 150 answers, 90 more than here. Until then, treat this judge "
+            "as untested.",
+        ),
+        (OPEN, own("undecided", "single", why="any_prompt"), "Average several orders or wordings."),
         # Single scores: the number holds noise, so its lower end says nothing.
         (
             ("effect", "equivalent", "effect"),
             {"repeated": False},
-            "average several orders, or compare only within",
+            "Average several orders, or compare only within",
         ),
         # All contrasts and single scores small, but two orders lie 1.08 points apart.
         (
             ("equivalent", "equivalent", "equivalent"),
             {"gap": (1.08, 0.98, 1.19)},
-            "average several orders, or compare",
+            "Average several orders, or compare",
         ),
     ],
 )
@@ -295,23 +316,36 @@ def test_advice_is_the_first_rule_that_holds(
         (
             (),
             {"decided": (False,) * 5},
-            "Some positions are favoured (at most 20{_}percentage points); which is",
+            "The order changes judge-7b's scores",
         ),
         (
-            ("equivalent",),
+            ("equivalent", "equivalent", "equivalent"),
             SMALL,
-            "judge-7b leans to position 1, less than matters (at most 4{_}percentage points)",
+            "judge-7b leans to the option listed first, too little to matter",
         ),
         (
             ("undecided", "undecided", "effect"),
             {},
-            "judge-7b: the order matters; how is not settled",
+            "The order changes single scores of judge-7b",
         ),
-        (OPEN, {}, "Undecided: no position is clearly favoured by judge-7b"),
+        (("undecided", "effect", "effect"), {}, "The direction of the list moves judge-7b's"),
+        (OPEN, {}, "No sign of bias in judge-7b so far"),
+        (OPEN, {"reorder": "criteria"}, "No sign of bias in judge-7b so far"),
+        (OPEN[:3], {}, "The order matters to judge-7b, but it is unclear how"),
         (
             OPEN,
-            {"reorder": "criteria"},
-            "Undecided: no position clearly raises or lowers scores of judge-7b",
+            own("undecided", "mean", value=0.3),
+            "Too few answers to say whether judge-7b is biased",
+        ),
+        (
+            OPEN,
+            own("undecided", "mean", value=0.3) | {"unit": "prompt"},
+            "Too few prompts to say whether judge-7b is biased",
+        ),
+        (
+            OPEN,
+            own("undecided", "single", why="any_prompt"),
+            "judge-7b changes its scores with any change of the prompt",
         ),
     ],
 )
@@ -320,7 +354,7 @@ def test_a_headline_names_only_what_is_decided(
 ) -> None:
     said = compose(about(*words, **more))
     assert said.headline.startswith(headline.replace("{_}", NBSP))
-    assert ("Position" in said.questions[0].sentence) == (more in (LAST, THIRD))
+    assert ("Listed " in said.questions[0].sentence) == (more in (LAST, THIRD))
 
 
 @pytest.mark.parametrize(
@@ -330,16 +364,15 @@ def test_a_headline_names_only_what_is_decided(
             (),
             {"turn": 0.0},
             1,
-            "Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.45{_}points (95% CI 0.30 to "
+            "Listing 1 to 5 instead of 5 to 1 lowers the average by 0.45{_}points (95% CI 0.30 to "
             "0.60).",
         ),
         (
             (),
             {},
             2,
-            "15 in 100 scores change with the order beyond noise (95% CI 10 to 20); typical "
-            "change of one score: "
-            "0.31{_}points.",
+            "40 in 100 change in another order, 25 asked again in the same one: 15 beyond noise "
+            "(95% CI 10 to 20).",
         ),
         (
             (),
@@ -347,32 +380,49 @@ def test_a_headline_names_only_what_is_decided(
             1,
             "Lists that run upwards, from wherever they begin, score 0.45{_}points",
         ),
-        ((), {"line": 0.6}, 1, "Listing 1 to 5 instead of 5 to 1 raises the mean by"),
+        (
+            (),
+            own("effect", "single", value=0.15) | {"flips": (0.15, 0.0)},
+            2,
+            "15 in 100 change in another order (95% CI 10 to 20). Asked again in the same order, "
+            "none did.",
+        ),
+        # What may be smaller than matters says what would.
+        (
+            (),
+            own("effect", "mean", low=0.04, high=0.57),
+            1,
+            "Listing 1 to 5 instead of 5 to 1 lowers the average by 0.45{_}points (95% CI 0.04 to "
+            "0.57); 0.25 would matter.",
+        ),
+        ((), {"line": 0.6}, 1, "Listing 1 to 5 instead of 5 to 1 raises the average by"),
         (
             ("equivalent",),
             SMALL,
             0,
-            "A lean is there, at most 4{_}percentage points: smaller than matters (",
+            "It is there, at most 4.2{_}percentage points: smaller than matters (5).",
         ),
         # Ends stay on their side of what decides: of the smallest effect, of 0.
         (
             ("equivalent",),
             own("equivalent", "positions", value=0.02, low=0.0, high=0.0496),
             0,
-            "No position differs from even by 5{_}percentage points or more (largest: 1, 95% CI "
-            "0 to 4.96).",
+            "No position differs from even by 5{_}percentage points or more (largest: 1.0, 95% CI "
+            "0.0 to 4.96).",
         ),
         (
             (),
             own("effect", "positions", low=0.004, high=0.11),
             0,
-            "Position 1: 15{_}percentage points above even (95% CI 0.4 to 11).",
+            "Listed first: 15.0{_}percentage points above even (95% CI 0.4 to 11.0); 5 would "
+            "matter.",
         ),
         (
             (),
             own("effect", "positions", low=0.0, high=0.071),
             0,
-            "Position 1: 15{_}percentage points above even (above 0, at most 7).",
+            "Listed first: 15.0{_}percentage points above even (above 0, at most 7.1); 5 would "
+            "matter.",
         ),
         # An estimate below its interval is not shown.
         (
@@ -386,19 +436,19 @@ def test_a_headline_names_only_what_is_decided(
             (),
             {"repeated": False},
             2,
-            "Scores change with the prompt's order: 15 in 100, noise included (at most 20).",
+            "15 in 100 change in another order, noise included (at most 20).",
         ),
         (
             OPEN,
             {"repeated": False},
             2,
-            "Up to 9{_}in 100 are possible, noise included; 5 would matter.",
+            "Seen: 4{_}in 100. Up to 9 are possible, noise included; 5 would matter.",
         ),
         (
             OPEN,
             own("undecided", "single", why="any_prompt"),
             2,
-            "In another order 44 in 100 scores change; asked again in the same order 25 do.",
+            "In another order 40 in 100 scores change; asked again in the same order 25 do.",
         ),
     ],
 )
@@ -421,7 +471,7 @@ FEW = {
 BLOCKED = {name: verdict("undecided", name, why="unparsed_by_order") for name in MEASURE_OF}
 EARLY = {"finished": False, "asked": 364, "planned": 960}
 BARE = {"reorder": "bare", "leans": (), "decided": ()}
-CHOSEN = "judge-7b chose the option listed first in 35% of 1,200 calls"
+CHOSEN = "judge-7b chose the option listed first in 35.0% of 1,200 calls"
 
 
 @pytest.mark.parametrize(
@@ -429,29 +479,29 @@ CHOSEN = "judge-7b chose the option listed first in 35% of 1,200 calls"
     [
         (
             {"questions": FEW, "units": 4, "gate": 0.3, "unit": "prompt"},
-            CHOSEN,
-            "20% would be even.",
-            "A confidence interval needs 8 independent answers. There are 4.",
-            "not decided; add answers to at least 4 more instructions.",
+            "Too few prompts to say whether judge-7b is biased",
+            "It chose the first option in 35.0% of 1,200 calls.",
+            "A confidence interval needs 8 independent prompts. There are 4.",
+            "Run it again with at least 8 prompts. Until then,",
         ),
         (
             {"questions": BLOCKED},
-            "Undecided: unparsed replies of judge-7b may go with the order",
-            "It chose position 1",
+            "Too many unparsed replies to judge judge-7b",
+            "It chose the first option",
             "Unparsed replies may go with the order, so nothing can be said.",
-            "first make the replies parse",
+            "Make the replies parse",
         ),
         (
             EARLY,
             f"{CHOSEN} so far",
-            "Early estimate from 364 of 960 calls. No answer before the end.",
+            "So far, from 364 of 960 calls. The verdict comes at the end.",
             None,
             "",
         ),
         (
             EARLY | {"stopped": True},
             f"{CHOSEN} so far",
-            "Stopped after 364 of 960 calls. No answer before the end.",
+            "Stopped after 364 of 960 calls, so there is no verdict.",
             None,
             "",
         ),
@@ -478,18 +528,20 @@ def test_where_nothing_can_be_said_no_question_is_answered(
     assert (said.headline, said.simulated) == (headline, True)
     assert (said.early or said.line).startswith(line)
     assert {(asked.badge, asked.sentence) for asked in said.questions} == (
-        {("Undecided", sentence)} if sentence else set()
+        {("Can't tell yet", sentence)} if sentence else set()
     )
     assert (advice in said.advice) == (bool(said.advice) == bool(advice)) is True
 
 
 def test_criteria_speak_of_points_from_their_own_mean() -> None:
     said = compose(about(reorder="criteria", leans=(0.45, -0.2, -0.25)))
-    assert said.headline == "Scores of judge-7b depend on where a criterion is listed"
-    off = f"{MINUS}0.25 to +0.45{NBSP}points off their own mean"
-    assert said.line == f"By position, criteria score {off}, in 1,200 calls."
+    assert said.headline == "judge-7b scores a criterion higher when it is listed first"
+    assert said.line == (
+        f"Listed first, a criterion scored 0.45{NBSP}points above its own average; elsewhere "
+        f"{MINUS}0.25 to {MINUS}0.20."
+    )
     assert said.questions[0].sentence == (
-        f"At position 1 criteria score 0.45{NBSP}points higher than their own mean (95% CI "
+        f"Listed first, criteria score 0.45{NBSP}points higher than their own average (95% CI "
         f"0.30 to 0.60)."
     )
     assert said.questions[1].sentence.startswith(
@@ -513,27 +565,22 @@ def test_pairs_speak_of_sides_and_winners() -> None:
         )
     )
     assert re.fullmatch(r"evil.{1,150} picks the answer shown second", said.headline)
-    assert said.strong == "65%"
-    even = "Without position bias it would be 50%."
-    assert said.line == f"It chose the answer shown second in 65% of 1,200 calls. {even}"
+    assert said.strong == "65.0%"
+    even = "Without position bias it would be 50.0%."
+    shown = "60 pairs, each shown both ways round"
+    assert said.line == f"It chose the second answer in 65.0% of {shown}. {even}"
     first, second = (asked.sentence for asked in said.questions)
-    assert (
-        first == f"The answer shown second wins 15{NBSP}percentage points more than even (95% CI "
-        f"10 to 20)."
-    )
+    assert first == f"Shown second: 15.0{NBSP}percentage points above even (95% CI 10.0 to 20.0)."
     assert second.startswith(
-        "15 in 100 winners change with the order beyond noise (95% CI 10 to 20)"
+        "40 in 100 change in another order, 25 asked again in the same one: 15 beyond noise"
     )
-    assert (
-        said.advice
-        == "ask both orders and count a win only where they agree; do not trust a single call."
-    )
+    assert said.advice == "Ask both ways round. Count a win only where both agree."
     none = compose(about("equivalent", "", "equivalent", 0.5, reorder="pairs"))
-    assert none.headline == "judge-7b favours neither side"
+    assert none.headline == "judge-7b shows no bias that matters"
     assert none.questions[0].sentence.startswith(
         "Neither side wins 5 in 100 more than even (largest: 1"
     )
-    assert none.advice == "one order is enough."
+    assert none.advice == "One order is enough."
 
 
 def shown_numbers(said: Answer) -> tuple[float, float, float]:
@@ -574,15 +621,15 @@ def test_shares_are_the_verdict_s_own_where_replies_are_lost() -> None:
     assert subject.shares == tuple(own["shares"])
     (said,) = answers(found)
     share, even, lean = shown_numbers(said)
-    assert (share, even, lean) == (40, 20, 20)
+    assert (share, even, lean) == (39.7, 20.2, 19.5)
     assert "480 calls, averaged over answers and orders." in said.line
     picture = share_bars(found, subject)
     assert picture is not None
     first = picture.points[0]
-    assert (first.value, first.text) == (own["shares"][0], "40%")
+    assert (first.value, first.text) == (own["shares"][0], "39.7%")
     report = report_html(found)
-    assert "40%" in report
-    assert "52%" not in report.partition("All numbers")[0]
+    assert "39.7%" in report
+    assert "52.5%" not in report.partition("All numbers")[0]
 
 
 def test_bars_have_the_intervals_that_the_sentence_speaks_of() -> None:
@@ -629,7 +676,7 @@ def test_a_sentence_about_two_orders_is_made_of_these_two() -> None:
     """
     (said,) = answers(ten_orders(first=2, last=4, between=3))
     about_mean = said.questions[1]
-    assert about_mean.title == "Does the direction of the list change the mean score?"
+    assert about_mean.title == "Does the direction of the list move the average?"
     assert "Listing" not in about_mean.sentence
     assert said.note.startswith(
         f"In these two orders alone, listing 1 to 5 instead of 5 to 1 lowers the mean by "
@@ -716,7 +763,7 @@ def test_a_run_of_a_list_and_its_reverse_alone_says_what_reversing_does() -> Non
     score = np.tile([1.0, 3.0, 1.0, 3.0], (20, 1))
     (said,) = answers(made.findings(options(score, two, np.tile([0, 1], 2))))
     assert said.questions[1].sentence.startswith(
-        f"Listing 1 to 3 instead of 3 to 1 lowers the mean by 2.00{NBSP}points"
+        f"Listing 1 to 3 instead of 3 to 1 lowers the average by 2.00{NBSP}points"
     )
     assert "In these two orders alone" not in said.note
 
@@ -724,7 +771,7 @@ def test_a_run_of_a_list_and_its_reverse_alone_says_what_reversing_does() -> Non
 @pytest.mark.parametrize(
     ("reorder", "sentence"),
     [
-        ("options", "On a line through all 10 orders, upward lists score 0.45{_}points lower than"),
+        ("options", "On a line through all 10 orders, upward lists score 0.45{_}points lower ("),
         (
             "criteria",
             "On a line through all 10 orders, criteria listed forwards score 0.45{_}points",
@@ -746,7 +793,7 @@ def test_shares_that_nothing_changed_have_no_error_bars() -> None:
     subject = subject_of(found)
     shown = main_picture(found, subject)
     assert shown.picture is not None
-    assert {point.text for point in shown.picture.points} == {"20%"}
+    assert {point.text for point in shown.picture.points} == {"20.0%"}
     assert not any(point.has_interval for point in shown.picture.points)
     assert "even by design" in shown.note
     assert all("even by design" in " ".join(point.hover) for point in shown.picture.points)
@@ -783,7 +830,7 @@ def test_several_settings_say_which_is_meant() -> None:
         "ids = letters",
         "ids = letters against ids = arabic",
     ]
-    assert answers(found)[1].lines()[0].startswith("[ids = letters] j ")
+    assert answers(found)[1].lines()[0].startswith("[ids = letters] Biased: j ")
     assert subject_of(found, 1).about == "ids = letters"
 
 
@@ -792,11 +839,11 @@ def test_one_order_says_nothing_of_positions_and_once_why() -> None:
     (said,) = answers(
         made.findings(replace(table, rows=table.rows[table.rows["ordering"] == 0], planned=(40,)))
     )
-    assert said.headline == "Undecided: j did not judge an answer in two orders"
+    assert said.headline == "j did not judge an answer in two orders"
     assert said.line.endswith(" so this is also about which scores are given.")
-    assert {asked.badge for asked in said.questions} == {"Undecided"}
+    assert {asked.badge for asked in said.questions} == {"Can't tell yet"}
     assert said.cautions == ()
-    assert said.advice.startswith("not decided; ask in several orders")
+    assert said.advice.startswith("Ask in several orders")
 
 
 def test_cautions_are_said_once_and_in_the_singular() -> None:
@@ -850,11 +897,11 @@ def test_criteria_name_the_one_that_moves_most() -> None:
     codes = [[NAMES.index(name) for name in order] for order in orders]
     (said,) = answers(findings(criteria(score, codes)))
     position = said.questions[0]
-    assert said.headline == "Scores of judge depend on where a criterion is listed"
+    assert said.headline == "Where a criterion is listed changes its score"
     assert said.line.startswith("By position, all criteria score ")
     assert position.badge == "Yes"
     # D of the third: 2 x (1 - 1/3); of all: root((1 + 1 + 4) / 3) x (1 - 1/3).
-    assert position.sentence.startswith("Where a criterion is listed moves its score by 0.94")
+    assert position.sentence.startswith("By 0.94")
     assert f"most: style, 1.33{NBSP}points." in position.sentence
 
 

@@ -189,7 +189,11 @@ def test_the_recorded_variants_are_held_against_the_default() -> None:
     said = {answer.about.rpartition(" · ")[2]: answer for answer in answers(recorded)}
     shuffled = said["ids = shuffled against ids = arabic"]
     assert shuffled.headline == "smollm2-135m: ids = shuffled lowers the mean score"
-    assert [asked.badge for asked in shuffled.questions] == ["Yes", "Yes"]
+    assert [asked.badge for asked in shuffled.questions] == ["Yes", "Yes, size unclear"]
+
+
+STORIES = 80
+"""Of the 96 stories of HANNA that people wrote, those that every judge had finished."""
 
 
 @pytest.mark.papers(73)
@@ -201,6 +205,11 @@ def test_the_recorded_stories_have_four_judges_and_ratings_by_people() -> None:
         "smollm2-135m-q8, temperature 1",
         "gemma-3-270m, Q4_K_M",
     ]
+    table = recorded.judgments.table
+    assert [len(ratings) for ratings in table.items["ratings"]] == [3] * STORIES
+    calls = table.rows.groupby(["condition", "item"])["ordering"].agg(["size", "nunique"])
+    assert len(calls) == 4 * STORIES
+    assert (calls == 10).all(axis=None), "every balanced order once"
     given = people_answers(recorded)
     assert len(given) == 4
     for answer in given:
@@ -279,7 +288,7 @@ def test_a_judge_without_an_order_effect_is_told_no_remedy() -> None:
     found_fair = findings(judged(0.0))
     answer = remedies(found_fair)
     assert answer.headline == "One order is enough"
-    assert answers(found_fair)[0].advice == "one order is enough."
+    assert answers(found_fair)[0].advice == "One order is enough."
     # A number of calls that was counted goes with its interval.
     assert re.search(
         r"takes 18 calls in different orders \(95% CI \d+ to \d+\)\. "
@@ -323,13 +332,13 @@ def test_a_judge_at_temperature_0_is_never_told_to_repeat_a_prompt() -> None:
     found = findings(repeated(TEMPERATURE_0))
     assert found.select("gate")[0].p > 0.05
     (said_of_orders,) = answers(found)
-    assert said_of_orders.advice == "average several orders or wordings."
+    assert said_of_orders.advice == "Average several orders or wordings."
     answer = remedies(found)
     assert re.fullmatch(r"Average \d+ orders or wordings, one call in each", answer.headline)
     assert "Repeating one order gives the same score again, so it gains nothing." in answer.line
     assert badges(answer)["Several orders, averaged"] == "Helps"
     text = findings_text(found)
-    for never in ("No gain", "not shown", "One call is enough", "one order is enough", "ask twice"):
+    for never in ("No gain", "not shown", "One call is enough", "One order is enough", "ask twice"):
         assert never not in text
 
 
@@ -350,7 +359,7 @@ def test_one_decision_gives_one_advice(first: float, repeats: int) -> None:
     assert advice.orders is not None
     if advice.one_will_do:
         assert (advice.orders, headline) in ((1, "One order is enough"), (1, "One call is enough"))
-        assert "one order is enough" in document["sentence"] or advice.action == "small"
+        assert "One order is enough" in document["sentence"] or advice.action == "small"
     else:
         assert f"average {advice.orders} orders" in headline.lower()
         assert advice.orders > 1

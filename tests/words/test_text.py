@@ -4,6 +4,7 @@ as JSON, as LaTeX.
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -149,7 +150,8 @@ def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:
     assert first.endswith("favours the option listed first")
     assert "\\u001b" in first
     assert not {"\x1b", "\u202e", "\x07"} & set(text)
-    assert "  Yes        Does it favour positions?" in text
+    assert first.startswith("Biased: ")
+    assert re.search(r"  Yes +Does it favour positions\?", text)
     topics = [
         line.split(" · ")[0]
         for line in text.splitlines()

@@ -1,0 +1,194 @@
+"""Say what a run showed to people who have not seen the lab: four steps, and the facts of a page.
+
+The presentation and the one-page report show the same words. What they claim comes from the answer
+(``words/answer.py``); what was asked is counted here, and nothing is estimated.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from rubriclab.core.judgments import Arm
+from rubriclab.core.topic import Findings
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.looks import unit_noun
+from rubriclab.model.study import Study
+from rubriclab.model.text import count, shorten
+from rubriclab.words.answer import Answer, Question, judged
+from rubriclab.words.phrases import NBSP, number, say
+from rubriclab.words.subject import Subject
+
+MOST_NAME = 60
+"""Max characters of a name in a fact."""
+TIMES = {1: "once", 2: "twice"}
+
+
+@dataclass(frozen=True)
+class Presented:
+    """What a presentation and a page say about one judge.
+
+    kicker, question: what the run asked, as a heading with a line above it.
+    asked: what was done, in two or three sentences.
+    calls, limits: how many calls the answer rests on, and what else it depends on.
+    single: the question about single scores, and ``changed``, its number for a large print; None
+        and empty where there is none.
+    facts: what was asked whom, as (name, value).
+    """
+
+    answer: Answer
+    kicker: str
+    question: str
+    asked: str
+    what_to_do: str
+    calls: str
+    limits: str
+    single: Question | None
+    changed: str
+    facts: tuple[tuple[str, str], ...]
+
+    @property
+    def line(self) -> tuple[str, str, str]:
+        """The line below the headline: before, in and after its bold part."""
+        strong = self.answer.strong
+        return self.answer.line.partition(strong) if strong else (self.answer.line, "", "")
+
+
+def presented(findings: Findings, subject: Subject, study: Study | None = None) -> Presented:
+    """Return the words about one judge. ``study``: the plan of the run; an import has none."""
+    arm = findings.judgments.arms[subject.condition]
+    answer = judged(findings, subject)
+    arms = _arms_of(findings, subject)
+    return Presented(
+        answer=answer,
+        kicker=_say(subject, "kicker"),
+        what_to_do=_say(subject, "what_to_do"),
+        question=_say(subject, "question"),
+        asked=_say(
+            subject,
+            "asked",
+            judge=shorten(subject.judge, MOST_NAME),
+            things=_things(subject),
+            orders=count(subject.orders, "order"),
+            times=_times(arms),
+            low=f"{min(subject.scores, default=0):g}",
+            high=f"{max(subject.scores, default=0):g}",
+        ),
+        calls=count(subject.calls, "call"),
+        limits=_say(subject, "limits", things=_things(subject)),
+        single=_single(answer),
+        changed=_changed(subject),
+        facts=tuple(_facts(subject, arm, arms, study)),
+    )
+
+
+def _say(subject: Subject, key: str, **fields: str) -> str:
+    return say(key, ("presented", f"presented_{subject.reorder}"), **fields)
+
+
+def _arms_of(findings: Findings, subject: Subject) -> list[Arm]:
+    """Return the judgments that the answer is about: one arm for each ordering strategy."""
+    own = findings.conditions[subject.condition]
+    return [
+        arm
+        for arm in findings.judgments.arms
+        if arm.condition.setting == own.setting and arm.condition.variant == own.variant
+    ]
+
+
+def _things(subject: Subject) -> str:
+    """Count what was asked about: “60 answers”, “144 pairs”."""
+    return count(subject.items, unit_noun("", subject.reorder))
+
+
+def _times(arms: Sequence[Arm]) -> str:
+    """Say how often each order of an item was asked: “, each twice”; empty where that differs.
+
+    Several judgments of one call count once.
+    """
+    numbers: set[int] = set()
+    for arm in arms:
+        calls = np.unique(np.stack([arm.text[arm.item], arm.order, arm.call]), axis=1)
+        _, times = np.unique(calls[:2], axis=1, return_counts=True)
+        numbers |= set(times.tolist())
+    if len(numbers) != 1:
+        return ""
+    times_asked = numbers.pop()
+    return ", each " + TIMES.get(times_asked, f"{times_asked} times")
+
+
+def _single(answer: Answer) -> Question | None:
+    """Return the question about single scores or winners: the last one."""
+    return answer.questions[-1] if answer.questions else None
+
+
+def _changed(subject: Subject) -> str:
+    """Return how many single scores change with the order: “40 in 100”; empty if not known."""
+    single = subject.single
+    if single is None or not math.isfinite(single.flips):
+        return ""
+    return f"{number(100 * single.flips, '.0f')} in 100"
+
+
+def _facts(
+    subject: Subject, arm: Arm, arms: Sequence[Arm], study: Study | None
+) -> list[tuple[str, str]]:
+    """Return what was asked whom, as far as it is known."""
+    settings = _settings_of(study, subject.judge)
+    facts = [("Judge", _judge(subject, settings))]
+    if study is not None and study.rubric is not None and study.rubric.name:
+        facts.append(("Rubric", shorten(study.rubric.name, MOST_NAME)))
+    else:
+        criteria = arm.run.items["criterion"].iloc[arm.item_code].dropna().unique()
+        if len(criteria):
+            names = ", ".join(str(name) for name in criteria)
+            facts.append(("Judged by", shorten(names, MOST_NAME)))
+    if settings is not None:
+        facts.append(("Settings", _temperature(settings)))
+    about = _things(subject)
+    if arm.condition.dataset:
+        about += f" of “{shorten(arm.condition.dataset, MOST_NAME)}”"
+    if subject.units != subject.items:
+        about += f", {count(subject.units, subject.unit)}"
+    strategies = dict.fromkeys(shorten(other.condition.strategy, MOST_NAME) for other in arms)
+    facts.append(("Asked about", about))
+    facts.append(("Orders", f"{subject.orders} ({', '.join(strategies)}){_times(arms)}"))
+    facts.append(("Calls", _calls(subject)))
+    return facts
+
+
+def _settings_of(study: Study | None, judge: str) -> JudgeSettings | None:
+    judges = () if study is None else study.judges
+    return next((settings for settings in judges if settings.name == judge), None)
+
+
+def _judge(subject: Subject, settings: JudgeSettings | None) -> str:
+    """Return the judge's name, its model if that is another name, and where it was asked."""
+    parts = [shorten(subject.judge, MOST_NAME)]
+    if settings is not None and settings.model != subject.judge:
+        parts.append(shorten(settings.model, MOST_NAME))
+    if subject.simulated:
+        parts.append("simulated")
+    elif settings is not None:
+        parts.append("asked over HTTP" if settings.served else "on this machine")
+    return ", ".join(parts)
+
+
+def _temperature(settings: JudgeSettings) -> str:
+    if settings.temperature is None:
+        return "the server's own temperature"
+    return f"temperature {settings.temperature:g}"
+
+
+def _calls(subject: Subject) -> str:
+    """Say how many calls were parsed, and of how many if that is not all."""
+    if subject.calls == subject.planned == subject.asked:
+        return f"{subject.calls:,}, all parsed"
+    return f"{subject.calls:,} parsed, {subject.asked:,} asked, {subject.planned:,} planned"
+
+
+def written_date(moment: datetime | None) -> str:
+    """Write “28 November 2026” with no-break spaces; empty if it is not known."""
+    return "" if moment is None else f"{moment.day}{NBSP}{moment:%B}{NBSP}{moment.year}"
