@@ -278,7 +278,7 @@ def test_every_number_of_the_four_pictures_is_a_row_of_the_recorded_example(lab:
         low, high = map(number, row.interval)
         assert f"{number(row.value)}\u00a0points (95% CI {low} to {high})" in said
     top = max(findings.select("position_share", condition=0), key=lambda row: row.value)
-    assert f"It chose position 1 in {number(top.value, '.0%')} of 1,200 calls" in said
+    assert f"It chose the first option in {number(top.value, '.1%')} of 1,200 calls" in said
     assert said.count("Score ") == 2
     assert len(set(re.findall(r"Score ([1-5])", said))) == 2
 
