@@ -44,7 +44,7 @@ from rubriclab.store.database import (
     waiting_for,
 )
 from rubriclab.store.machine import sealed
-from rubriclab.store.read import CALL_COLUMNS, RATED, READING, TEXTS, Reader
+from rubriclab.store.read import CALL_COLUMNS, JUDGE_WORDS, RATED, READING, TEXTS, Reader
 from rubriclab.store.sharing import NotShared, copy_from_holder, holder_of
 from rubriclab.store.writer import RunWriter, orderings_columns
 
@@ -412,6 +412,7 @@ class Store(Reader):
         with self._db.transaction() as cursor:
             for table in RUN_TABLES:
                 cursor.execute(f"DELETE FROM {table} WHERE run = ?", [info.number])
+            cursor.execute("DELETE FROM objects WHERE kind = ? AND id = ?", [JUDGE_WORDS, info.id])
             for key in info.dataset.split():
                 _delete_dataset(cursor, key)
         # The next run may get this one's number, or come with its ID: nothing of this one may
@@ -468,6 +469,20 @@ class Store(Reader):
             )
             cursor.execute("UPDATE runs SET revision = revision + 1 WHERE id = ?", [id])
         return sum(len(ratings) - len(before[item]) for item, ratings in merged.items())
+
+    def keep_judge_words(self, words: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep what the list of runs says of judges, by run's ID, instead of what was kept before.
+
+        It can be computed again at any time, so a run's revision stays the same.
+        """
+        rows = [(JUDGE_WORDS, id, "", _json(body), now()) for id, body in words.items()]
+        with self._db.transaction() as cursor:
+            for row in rows:
+                cursor.execute("DELETE FROM objects WHERE kind = ? AND id = ?", row[:2])
+                cursor.execute(
+                    "INSERT INTO objects (kind, id, name, body, created) VALUES (?, ?, ?, ?, ?)",
+                    row,
+                )
 
     # ---- judgments
 

@@ -192,6 +192,10 @@ def test_the_recorded_variants_are_held_against_the_default() -> None:
     assert [asked.badge for asked in shuffled.questions] == ["Yes", "Yes, size unclear"]
 
 
+STORIES = 80
+"""Of the 96 stories of HANNA that people wrote, those that every judge had finished."""
+
+
 @pytest.mark.papers(73)
 def test_the_recorded_stories_have_four_judges_and_ratings_by_people() -> None:
     recorded = Findings(Judgments(read_bundle(data_path("example-hanna.zip"))))
@@ -201,6 +205,11 @@ def test_the_recorded_stories_have_four_judges_and_ratings_by_people() -> None:
         "smollm2-135m-q8, temperature 1",
         "gemma-3-270m, Q4_K_M",
     ]
+    table = recorded.judgments.table
+    assert [len(ratings) for ratings in table.items["ratings"]] == [3] * STORIES
+    calls = table.rows.groupby(["condition", "item"])["ordering"].agg(["size", "nunique"])
+    assert len(calls) == 4 * STORIES
+    assert (calls == 10).all(axis=None), "every balanced order once"
     given = people_answers(recorded)
     assert len(given) == 4
     for answer in given:
