@@ -11,6 +11,7 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rubriclab.core.judgments import TIE as NO_WINNER_POSITION
 from rubriclab.core.judgments import Arm
@@ -27,7 +28,6 @@ from rubriclab.core.swings import (
 from rubriclab.core.topic import Findings
 from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
-from rubriclab.stats.resample import Ints
 from rubriclab.words.phrases import number, say
 from rubriclab.words.subject import CHOICES, LEAST_DECIMALS, Subject, sentence_tables
 
@@ -277,7 +277,7 @@ def _tried(arm: Arm) -> Iterator[tuple[str, Tried]]:
         yield name, Tried(arm.condition.reorder, entries, orders)
 
 
-def _by_call(arm: Arm, rows: Ints) -> list[Ints]:
+def _by_call(arm: Arm, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Return the rows of each call, in the order of their repeats."""
     by_call = rows[np.argsort(arm.call[rows], kind="stable")]
     return np.split(by_call, np.flatnonzero(np.diff(arm.call[by_call])) + 1)
@@ -296,7 +296,9 @@ def _entries(arm: Arm, row: int) -> tuple[Entry, ...]:
     return tuple(map(str, arm.names))
 
 
-def _values(arm: Arm, rows: Ints, entries: tuple[Entry, ...], *, joint: bool) -> Values:
+def _values(
+    arm: Arm, rows: NDArray[np.int64], entries: tuple[Entry, ...], *, joint: bool
+) -> Values:
     """Return the result of one call."""
     if joint:
         values: list[Entry | None] = [None] * len(entries)

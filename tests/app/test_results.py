@@ -231,13 +231,19 @@ def test_people_have_a_tab_where_they_rated_and_else_the_way_to_add_them(lab: La
     ]
     rated = kept(replace(table, items=table.items.assign(ratings=ratings)))
     app = healthy(lab("results", run=rated, tab="With people"))
-    assert [tab.label for tab in app.tabs] == ["Bias", "With people", "What helps", "Judgments"]
+    assert [tab.label for tab in app.tabs] == [
+        "Bias",
+        "Orders",
+        "With people",
+        "What helps",
+        "Judgments",
+    ]
     said = texts(app)
     assert "Undecided how judge-7b compares with another person" in said
     assert "May it replace a rater?" in said
     assert not app.info
     without = healthy(lab("results", run=alone, tab="With people"))
-    assert [tab.label for tab in without.tabs] == ["Bias", "What helps", "Judgments"]
+    assert [tab.label for tab in without.tabs] == ["Bias", "Orders", "What helps", "Judgments"]
     assert any("No human scores" in part.value for part in without.info)
 
 
