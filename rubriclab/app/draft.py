@@ -214,6 +214,15 @@ class Draft:
             lambda: dataset_of(study, number, self.uploads, rubric),
         )
 
+    def whole(self, number: int = 0) -> DataSet:
+        """Return the items of a data set before any are drawn. Raises LabError as ``dataset``."""
+        part = changed(self.study.data[number], take=None)
+        data = (*self.study.data[:number], part, *self.study.data[number + 1 :])
+        study, rubric = self.study.model_copy(update={"data": data}), self.rubric(number)
+        return self._read(
+            f"whole {number}", part, lambda: dataset_of(study, number, self.uploads, rubric)
+        )
+
     def missing_rubrics(self) -> list[str]:
         """Return the rubric files that the study names and nobody has uploaded yet."""
         study = self.study

@@ -112,8 +112,12 @@ def heading(answer: Answer) -> None:
         st.markdown(f":gray[:material/flag: {safe(answer.looked)}]")
 
 
-def verdict_rows(answers: Sequence[Answer], open_judge: Callable[[Answer], None]) -> None:
+def verdict_rows(
+    title: str, answers: Sequence[Answer], open_judge: Callable[[Answer], None]
+) -> None:
     """Draw one line for each judge: its name, its badge, and its answer in a sentence."""
+    with st.container(key="word-none"):
+        st.title(safe(title), anchor=False)
     with st.container(key="verdict-rows"):
         for number, answer in enumerate(answers):
             word = answer.word or ""
@@ -156,20 +160,25 @@ def _questions(questions: Sequence[Question]) -> None:
 # ---------------------------------------------------------------- what the verdict looks like
 def _example(example: SwingExample, read_orders: Callable[[str], None]) -> None:
     """Draw one answer in the two orders that differ most, and lead to its other orders."""
-    swing(example)
-    st.button(
-        "Read all its orders",
-        key="example-orders",
-        type="tertiary",
-        icon=":material/format_list_bulleted:",
-        on_click=read_orders,
-        args=(example.item,),
-    )
+
+    def all_orders() -> None:
+        st.button(
+            "All its orders",
+            key="example-orders",
+            type="tertiary",
+            on_click=read_orders,
+            args=(example.item,),
+        )
+
+    swing(example, all_orders)
 
 
-def swing(example: SwingExample) -> None:
-    """Draw one answer in the two orders that differ most."""
-    st.markdown(f"**{safe(example.title)}**")
+def swing(example: SwingExample, beside: Callable[[], None] | None = None) -> None:
+    """Draw one answer in the two orders that differ most. ``beside``: draws next to its title."""
+    with st.container(horizontal=True, vertical_alignment="center", key="example-title"):
+        st.markdown(f"**{safe(example.title)}**")
+        if beside is not None:
+            beside()
     quoted = f"“{example.text}” " if example.text else ""
     st.caption(safe(f"{quoted}{example.sentence}"))
     st.html(f'<div class="stacks">{_stack(example.low)}{_stack(example.high)}</div>')

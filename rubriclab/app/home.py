@@ -13,8 +13,6 @@ from rubriclab.app.frame import contained, faults, go, labelled, safe
 from rubriclab.model.text import count
 
 if TYPE_CHECKING:
-    from rubriclab.core.topic import Findings
-    from rubriclab.figures.evidence import SwingExample
     from rubriclab.store.read import RunInfo
 
 
@@ -26,58 +24,57 @@ def page() -> None:
         "the score may change. That is **position bias**. rubriclab measures it with your data, "
         "your rubric, and your judge."
     )
-    left, right = st.columns([1, 1.06], gap="large")
-    with left, st.container(border=True, key="home-swing"), faults():
+    left, right = st.columns(2, gap="medium")
+    with left, st.container(border=True, key="home-swing", height="stretch"), faults():
         _swing()
-    with right:
-        with st.container(border=True, key="home-latest"):
-            _latest()
-        with st.container(key="home-doors"):
-            _door("See it with one answer.", _try_button)
-            _door("Your file, your rubric, your judge.", setup_button, sample_button)
-            _door("New to position bias? Four pictures, two minutes.", _learn_button)
+    with right, st.container(border=True, key="home-latest", height="stretch"):
+        _latest()
+    doors = st.columns(3, gap="medium")
+    with doors[0]:
+        _door("See it with one answer", "Drag the list, and watch the score.", _try_button)
+    with doors[1]:
+        _door("Measure your judge", "Your file, your rubric, five steps.", _measure_buttons)
+    with doors[2]:
+        _door("New to position bias?", "Four pictures, two minutes.", _learn_button)
 
 
-def _door(words: str, *buttons: Callable[..., object]) -> None:
+def _door(title: str, words: str, buttons: Callable[[], None]) -> None:
     """Draw a way in: what is behind it, and its button or buttons."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(words, width="stretch")
-        for button in buttons:
-            button()
+    with st.container(border=True, height="stretch"):
+        st.markdown(f"**{title}**  \n{words}")
+        buttons()
 
 
 def _try_button() -> None:
-    if st.button("Try it", icon=":material/bolt:", type="primary"):
+    if st.button("Try it", icon=":material/bolt:", type="primary", width="stretch"):
         go("try")
 
 
+def _measure_buttons() -> None:
+    with st.container(horizontal=True):
+        setup_button(width="stretch", primary=False)
+        sample_button(width="stretch")
+
+
 def _learn_button() -> None:
-    if st.button("Learn", icon=":material/school:"):
+    if st.button("Learn", icon=":material/school:", width="stretch"):
         go("learn")
 
 
 def _swing() -> None:
     """Draw an answer of the recorded example in the two orders whose scores differ most."""
-    from rubriclab.app.first_screen import swing
-
-    info = state.run_info(state.recorded())
     with st.spinner("Computing…"):
-        example = _example(info.content, info.id)
+        from rubriclab.app.first_screen import swing
+        from rubriclab.figures.evidence import swing_example
+        from rubriclab.words.subject import subject_of
+
+        run_id = state.recorded()
+        findings = state.findings(run_id)
+        subject = subject_of(findings)
+        example = swing_example(findings, subject, state.kept(run_id).judged_text)
     if example is not None:
         swing(example)
-    judges = safe(", ".join(info.judges), 60)
-    st.caption(f"Recorded with {judges}, a small model, on the lab's own sample.")
-
-
-@st.cache_data(show_spinner=False, max_entries=4)
-def _example(content: str, run_id: str) -> SwingExample | None:
-    """Return the example of a run in this state of it, named by its ``content``."""
-    from rubriclab.figures.evidence import swing_example
-    from rubriclab.words.subject import subject_of
-
-    kept = state.kept(run_id)
-    findings = state.findings(run_id)
-    return swing_example(findings, subject_of(findings), kept.judged_text)
+    st.caption(f"Recorded with {safe(subject.judge, 60)}, a small model, on the lab's own sample.")
 
 
 def _latest() -> None:
@@ -139,7 +136,7 @@ def _finished(info: RunInfo, caption: str) -> None:
         from rubriclab.words.several import over_one_of_many
         from rubriclab.words.subject import subject_of
 
-        findings: Findings = state.findings(info.id)
+        findings = state.findings(info.id)
         subject = subject_of(findings)
         answer = judged(findings, subject)
         every = over_one_of_many(findings, subject)

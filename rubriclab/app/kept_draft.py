@@ -318,7 +318,7 @@ def _read_cells(path: Path) -> pa.Table:
     for column in table.schema:
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            raise pa.ArrowInvalid("a column that is no text")
+            raise pa.ArrowInvalid("a column that does not hold texts")
     return table
 
 

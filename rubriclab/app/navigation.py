@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from rubriclab.app import frame, guard, state
+from rubriclab.app import doomed_runs, frame, guard, state
 from rubriclab.judges.keys import hide_environment
 from rubriclab.model.text import LabError, printable, shorten
 
@@ -54,6 +54,11 @@ def run() -> None:
     if st.context.theme.type == "dark":
         st.html(frame.HERE / "dark.css")
     page = _bar()
+    if doomed_runs.waiting():
+        with suppress(LabError):
+            doomed_runs.sweep(
+                state.store_path(), state.store().delete, leaves=page.url_path != "runs"
+            )
     with suppress(LabError):  # the page itself reports a store that cannot be opened
         if _any_running(page.title):
             frame.refreshed(_watch, every=WATCH_SECONDS)(page.title)
@@ -96,6 +101,9 @@ async def serving(_app: object) -> AsyncIterator[None]:
         from rubriclab.runs.manager import stop_everything
 
         await asyncio.to_thread(stop_everything)
+    if doomed_runs.waiting():
+        with suppress(LabError):
+            doomed_runs.sweep(state.store_path(), state.store().delete, leaves=True, ends=True)
 
 
 def _bar() -> st.Page:

@@ -50,6 +50,7 @@ from rubriclab.model.text import count, printable, shorten
 from rubriclab.words.answer import Answer, judged
 from rubriclab.words.compact import cost_rows, cost_sentence
 from rubriclab.words.phrases import MINUS, ci, readable
+from rubriclab.words.several import headline, over_one_of_many
 from rubriclab.words.subject import (
     CHOICES,
     Subject,
@@ -128,9 +129,13 @@ def page() -> None:
     several = several_of(chosen)
     if chosen.every_judge:
         _verdict_rows(chosen)
+        st.caption(f"Below, all tabs but Judges are about {safe(subject.judge, 60)} alone.")
     else:
         _first_screen(chosen, answer)
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
+    measured = order_means(findings.judgments.arms[chosen.condition])
+    if subject.variant or subject.reorder in (*CHOICES, "criteria") or measured is not None:
+        parts["Orders"] = lambda: _orders(chosen, answer, measured)
     if judges_tab.is_shown(several):
         parts["Judges"] = lambda: judges_tab.draw(several)
     if subject.calls and has_people(findings, subject.condition):
@@ -172,19 +177,16 @@ def _read_orders(item: str) -> None:
 
 def _verdict_rows(chosen: Chosen) -> None:
     """Draw a line for each judge of the run; a click opens its answer."""
-    findings = chosen.findings
-    rows = [
-        judged(findings, subject)
-        for subject in subjects_of_orders(findings)
-        if findings.conditions[subject.condition].reorder == chosen.subject.reorder
-    ]
+    findings, reorder = chosen.findings, chosen.subject.reorder
+    every = [subject for subject in subjects_of_orders(findings) if subject.reorder == reorder]
 
     def open_judge(row: Answer) -> None:
         about = findings.conditions[row.condition]
         st.query_params["judge"] = about.judge
         st.query_params["dataset"] = about.dataset
 
-    first_screen.verdict_rows(rows, open_judge)
+    rows = [judged(findings, subject) for subject in every]
+    first_screen.verdict_rows(headline(every), rows, open_judge)
 
 
 def _last_reply(chosen: Chosen) -> None:
@@ -529,13 +531,10 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
     made_of = f"The picture shows {_made_of(chosen)}"
     if len(chosen.codes) > 1:
         made_of += " The questions use all of this judge's orders."
+    if said := over_one_of_many(chosen.findings, chosen.subject):
+        judge = safe(chosen.subject.judge, 60)
+        made_of = f"{safe(said)}. All here is about {judge} alone. {made_of}"
     st.caption(made_of)
-    if _has_more_pictures(chosen):
-        fold("More pictures", lambda: _more_pictures(chosen), icon="bar_chart", key="pictures")
-    measured = order_means(chosen.findings.judgments.arms[chosen.condition])
-    if measured is not None and not chosen.subject.variant:
-        label = "Average score in each order, and each answer in two orders"
-        fold(label, lambda: _orders(chosen, answer, measured), icon="reorder", key="orders")
     known = {row.measure for row in chosen.findings.rows}
     printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]
     if printed:
@@ -548,12 +547,6 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
     if chosen.subject.calls:
         st.caption(safe(method_brief(chosen.findings, chosen.subject), 400))
     fold("How this was computed, and what it assumes", lambda: _how(chosen), icon="rule", key="how")
-
-
-def _has_more_pictures(chosen: Chosen) -> bool:
-    """Return whether ``_pictures`` has any for what the calls listed."""
-    subject = chosen.subject
-    return bool(subject.variant) or subject.reorder in (*CHOICES, "criteria")
 
 
 def _more_pictures(chosen: Chosen) -> None:
@@ -651,7 +644,14 @@ def _every_criterion(findings: Findings, code: int) -> Shown:
     )
 
 
-def _orders(chosen: Chosen, answer: Answer, measured: OrderMeans) -> None:
+def _orders(chosen: Chosen, answer: Answer, measured: OrderMeans | None) -> None:
+    """Draw the tab Orders: what the orders did, order by order and answer by answer."""
+    _more_pictures(chosen)
+    if measured is not None and not chosen.subject.variant:
+        _measured_orders(chosen, answer, measured)
+
+
+def _measured_orders(chosen: Chosen, answer: Answer, measured: OrderMeans) -> None:
     """Draw the mean score in each order, and the scores of single answers in two of them."""
     means, answers = st.columns(2, gap="large")
     subject = chosen.subject
@@ -711,6 +711,7 @@ def _by_level(findings: Findings, factor: str) -> None:
     }
     if not drawn:
         return
+    st.markdown(f"**By {safe(readable(factor).lower())}** · one line per judge")
     for name, picture in drawn.items():
         if len(datasets) > 1:
             st.caption(safe(name, 60))

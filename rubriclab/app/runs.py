@@ -6,14 +6,15 @@ Recorded examples come below the user's runs. They open like any run, and cannot
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import streamlit as st
 
-from rubriclab.app import state
+from rubriclab.app import doomed_runs, state
 from rubriclab.app.chart_view import chart
-from rubriclab.app.forms import download, ways_in
+from rubriclab.app.forms import ask, download, ways_in
 from rubriclab.app.frame import (
     announce,
     contained,
@@ -25,9 +26,23 @@ from rubriclab.app.frame import (
     safe,
     verbatim,
 )
+from rubriclab.app.run_rows import (
+    EVEN_UNREAD,
+    MOST_LOST,
+    Chip,
+    JudgeWords,
+    chip_of,
+    has_words,
+    judge_lines,
+    keep_words,
+    kept_words,
+    key_refused,
+)
+from rubriclab.app.session_keys import keys_to_go_on, missing_keys, session_keys
+from rubriclab.app.state import Lost
 from rubriclab.figures.live_cells import cells_so_far
 from rubriclab.figures.marks import Picture, Point, Series
-from rubriclab.model.consent import judges_of, where_asked
+from rubriclab.model.consent import NO_CONSENTS, Consents, judges_of, where_asked
 from rubriclab.model.orders import STRATEGIES
 from rubriclab.model.text import count, duration, file_name, look_alike
 from rubriclab.runs.read_again import read_again
@@ -36,9 +51,12 @@ from rubriclab.words.phrases import number
 from rubriclab.words.subject import AXES
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from rubriclab.model.judgment import Condition
     from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.runner import Run, RunSnapshot
+    from rubriclab.runs.tally import Unread
     from rubriclab.store.read import RunInfo
 
 Checks = Mapping[str, Mapping[str, list[str]]]
@@ -49,31 +67,78 @@ REFRESH_SECONDS = 1.0
 """How often the progress of a run is drawn again."""
 ORDERED = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}
 """What a run reorders, as its row says; otherwise it is the order of answers."""
-STOPPED = {
-    "paused": "paused",
-    "cancelled": "cancelled",
-    "interrupted": "stopped",
-    "failed": "no reply could be parsed",
-    "planned": "not started",
+STOPPED = ("paused", "cancelled", "interrupted", "planned")
+"""States of runs that can go on."""
+STATES = ("failed", "paused", "interrupted", "cancelled", "planned", "finished")
+"""The order of states when the list is sorted by them: what needs somebody comes first."""
+EXAMPLES_SECONDS = 2.0
+"""For so long a visit computes what the examples say of their judges."""
+MOST_REPLY = 400
+"""Characters of an unparsed reply that a running card shows."""
+SORTED: Mapping[str, Callable[[list[RunInfo]], list[RunInfo]]] = {
+    "Newest first": list,
+    "Oldest first": lambda infos: infos[::-1],
+    "By name": lambda infos: sorted(infos, key=lambda info: info.name.casefold()),
+    "By state": lambda infos: sorted(infos, key=lambda info: STATES.index(info.state)),
+    "Most calls first": lambda infos: sorted(infos, key=lambda info: -info.done),
 }
-"""States of runs that have stopped, and what the list says of them."""
+"""How the list can be sorted."""
 
 
 def page() -> None:
-    """Draw running runs, then all others, then the recorded examples and the store."""
+    """Draw running runs, then all others, then the recorded examples and the store.
+
+    The list is drawn first, without what takes time. The words of the ladder are filled in
+    afterwards, row by row, and then the examples, which a first visit has to unpack.
+    """
     st.title("Runs", anchor=False)
     active = {run.id for run in state.active()}
     for run_id in active:
         with st.container(border=True, key=f"running-{run_id}"):
             progress_card(run_id, key="runs")
+    hidden = doomed_runs.of_this_visit(state.store_path())
+    _say_deleted(hidden)
+    words: list[Fill] = []
     with faults():
-        _list([info for info in state.store().runs() if info.id not in active], bool(active))
-        examples = state.shown_examples()
-        if examples:
-            st.caption("Examples, recorded with small models")
-        for info in examples:
-            _row(info, own=False)
+        own = state.store().runs()
+        shown = [info for info in own if info.id not in active and info.id not in hidden]
+        _list(shown, bool(active), words)
+    examples = st.container()
     fold("Store", _store, icon="database", key="runs-store")
+    _fill(words)
+    if words:
+        with faults():
+            keep_words([row.info for row in words])
+    with examples, faults():
+        recorded, more = state.shown_examples(), list[Fill]()
+        if recorded:
+            st.caption("Examples, recorded with small models")
+        for info in recorded:
+            _row(info, {}, more, own=False)
+    _fill(more, EXAMPLES_SECONDS)
+
+
+class Fill(NamedTuple):
+    """A place in a row, and what is computed for it after the list is drawn."""
+
+    info: RunInfo
+    place: DeltaGenerator
+    lost: Mapping[str, Lost]
+    known: JudgeWords | None = None
+
+
+def _fill(words: Iterable[Fill], seconds: float = math.inf) -> None:
+    """Draw what runs say of their judges, in the places that were kept for it.
+
+    ``seconds``: what has not begun by then waits for the next visit, which finds the rest done.
+    """
+    end = time.monotonic() + seconds
+    for info, place, lost, _ in words:
+        if time.monotonic() > end:
+            place.markdown(f":small[:gray[{safe(', '.join(info.judges), 80)}]]")
+            continue
+        with place.container(), contained(info.name):
+            st.markdown(_small(judge_lines(info, lost)))
 
 
 # ---------------------------------------------------------------- running
@@ -94,13 +159,15 @@ def _progress(run_id: str, *, key: str, buttons: bool) -> None:
         return
     run = running[0]
     info, now = state.run_info(run_id), run.snapshot()
+    judge, counts = early_counts(run)
     sentence, picture = early(
-        early_counts(run), verdict="at the next look" if now.looks else "at the end"
+        counts, verdict="at the next look" if now.looks else "at the end", judge=judge
     )
-    if buttons and picture is not None:
+    if buttons:
         picture = _live_cells(run) or picture
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.header(labelled(info.name, info.simulated, 80), anchor=False, width="stretch")
+        st.header(labelled(info.name, info.simulated, 80), anchor=False, width="content")
+        st.markdown(":blue-badge[Running]", width="stretch")
         if buttons:
             _pause_and_cancel(run, key)
     until = sum(progress.calls for progress in now.looks) or now.planned
@@ -118,6 +185,9 @@ def _progress(run_id: str, *, key: str, buttons: bool) -> None:
         st.caption(f"{safe(', '.join(info.judges), 120)}{rate} · {now.failed:,} failed{price}")
         if now.reason:
             st.markdown(f":orange[{safe(now.reason, 300)}]")
+        for unread in now.unread:
+            if unread.lost >= EVEN_UNREAD and unread.lost > MOST_LOST * unread.asked:
+                _say_unread(run, unread, key if buttons else "")
         for sentence in _look_sentences(now):
             st.markdown(safe(sentence, 300))
         for check in now.checks:
@@ -177,16 +247,36 @@ def _stage(now: RunSnapshot) -> str:
     return stage
 
 
-def early_counts(run: Run) -> tuple[int, ...]:
-    """Return how often each position was chosen so far, or nothing if that would mislead.
+def _say_unread(run: Run, unread: Unread, key: str) -> None:
+    """Say how many replies of a judge have no score, with the last one, and offer to mend it.
+
+    ``key``: the beginning of the button's key; empty for no button.
+    """
+    judge = safe(unread.judge, 60)
+    st.markdown(
+        f":orange[**{judge}: {unread.lost:,} of {count(unread.asked, 'reply', 'replies')} could "
+        f"not be parsed.** The last one, {safe(unread.why, 200)}:]"
+    )
+    verbatim(unread.text[:MOST_REPLY] or "(an empty reply)")
+    if key and st.button(
+        "Pause and fix", icon=":material/build:", key=f"{key}-fix-{run.id}-{judge}"
+    ):
+        run.pause()
+        go("setup", again=run.id)
+
+
+def early_counts(run: Run) -> tuple[str, tuple[int, ...]]:
+    """Return a judge and how often it chose each position so far.
+
+    Empty if that would mislead.
 
     The counts are those of the first condition that shows all orders equally often. Under one order
     alone, the share of a position is the share of the score that it shows.
     """
     for condition, counts in zip(run.plan.conditions, run.snapshot().early, strict=True):
         if _evenly_listed(run, condition):
-            return counts
-    return ()
+            return condition.judge, counts
+    return "", ()
 
 
 def _live_cells(run: Run) -> Picture | None:
@@ -204,10 +294,12 @@ def _evenly_listed(run: Run, condition: Condition) -> bool:
     return condition.reorder == "options" and STRATEGIES[kinds[condition.strategy]].even
 
 
-def early(counts: tuple[int, ...], *, verdict: str = "at the end") -> tuple[str, Picture | None]:
+def early(
+    counts: tuple[int, ...], *, verdict: str = "at the end", judge: str = ""
+) -> tuple[str, Picture | None]:
     """Return what the positions chosen so far say, as a sentence and as bars.
 
-    ``verdict``: when there will be one.
+    ``verdict``: when there will be one. ``judge``: whose choices they are.
 
     There is no verdict, no interval, and no colour of an effect, because nothing is decided yet.
     Before the first score there is nothing to say.
@@ -238,6 +330,8 @@ def early(counts: tuple[int, ...], *, verdict: str = "at the end") -> tuple[str,
         leads = f"No position leads so far: **{lowest.text} to {highest.text}** of {scores}"
     else:
         leads = f"Position {highest.label} leads so far with **{highest.text}** of {scores}"
+    if judge:
+        leads = f"{safe(judge, 60)}: {leads[0].lower()}{leads[1:]}"
     sentence = f"{leads}. An even share would be {even_share}. The verdict comes {verdict}."
     return sentence, picture
 
@@ -245,7 +339,7 @@ def early(counts: tuple[int, ...], *, verdict: str = "at the end") -> tuple[str,
 # ---------------------------------------------------------------- the list
 
 
-def _list(infos: list[RunInfo], running: bool) -> None:
+def _list(infos: list[RunInfo], running: bool, words: list[Fill]) -> None:
     """Draw the search, the buttons, and the rows of one page of the list."""
     if not infos:
         if not running:
@@ -260,28 +354,44 @@ def _list(infos: list[RunInfo], running: bool) -> None:
             key="runs-search",
             max_chars=200,
             persist_state="session",
-            width=340,
+            width=300,
+        )
+        order = ask(
+            st.selectbox,
+            "Sort by",
+            list(SORTED),
+            key="runs-sort",
+            start="Newest first",
+            label_visibility="collapsed",
+            width=170,
         )
         with st.container(horizontal=True, horizontal_alignment="right"):
-            _compare_button([*infos, *state.shown_examples()])
+            _compare_button(infos)
             if st.button("New run", icon=":material/add:", type="primary"):
                 go("setup")
     if wanted:
         infos = [info for info in infos if _matches(info, wanted)]
         if not infos:
             st.markdown(f"No run or judge matches “{safe(wanted, 60)}”.")
+    infos = SORTED[order](infos)
     first = 0
     if len(infos) > PAGE:
         pages = math.ceil(len(infos) / PAGE)
         first = PAGE * (st.pagination(pages, key="runs-page") - 1)
-    for info in infos[first : first + PAGE]:
+    shown = infos[first : first + PAGE]
+    lost, known = state.lost_by_judge(shown), kept_words(shown)
+    for info in shown:
         with contained(info.name):
-            _row(info)
+            _row(info, lost.get(info.id, {}), words, known.get(info.id))
 
 
 def _compare_button(infos: list[RunInfo]) -> None:
     """Draw the button that compares the runs whose boxes are ticked."""
-    ticked = [info.id for info in infos if st.session_state.get(f"tick-{info.id}")]
+    known = [info.id for info in infos]
+    ticks = [str(key) for key, on in st.session_state.items() if on is True]
+    ticked = [key.removeprefix("tick-") for key in ticks if key.startswith("tick-")]
+    # In the order of the list; the examples, which are drawn later, come last.
+    ticked.sort(key=lambda run_id: known.index(run_id) if run_id in known else len(known))
     pressed = st.button(
         "Compare selected",
         icon=":material/compare:",
@@ -299,35 +409,44 @@ def _matches(info: RunInfo, wanted: str) -> bool:
     return look_alike(wanted) in look_alike(" ".join((info.name, *info.judges)))
 
 
-def _row(info: RunInfo, *, own: bool = True) -> None:
-    """Draw one run: name and judges, its one number and its state, and what can be done.
+def _row(
+    info: RunInfo,
+    lost: Mapping[str, Lost],
+    words: list[Fill],
+    known: JudgeWords | None = None,
+    *,
+    own: bool = True,
+) -> None:
+    """Draw one run: name and size, state, what it says of each judge, and what can be done.
 
-    ``own``: whether the run is in the user's store; recorded examples have no menu.
+    ``lost``: by judge, how many replies have no score. ``words``: takes the place for what is
+    computed later. ``known``: that, if it is kept. ``own``: whether the run is in the user's
+    store; recorded examples have no menu.
     """
     checks = state.check_facts(info.id) if own else {}
     held = _held(info, checks)
+    chip = chip_of(info, lost)
     with st.container(border=True, key=f"run-{info.id}"):
-        left, middle, right = st.columns([1.5, 1.4, 1.1], vertical_alignment="center")
+        left, state_of, said, date, right = st.columns(
+            [2.0, 1.35, 2.6, 0.75, 1.15], vertical_alignment="center"
+        )
         tick, left = left.columns([0.1, 1], vertical_alignment="center")
         label, key = f"Select {safe(info.name, 70)}", f"tick-{info.id}"
         tick.checkbox(label, key=key, label_visibility="collapsed", persist_state="session")
-        about = f"{safe(', '.join(info.judges), 70)} · {ORDERED.get(info.reorder, 'answer order')}"
+        size = f"{count(len(info.judges), 'judge')} · {count(info.done, 'call')}"
+        if info.reorder != "options":
+            size += f" · {ORDERED.get(info.reorder, 'answer order')}"
         left.markdown(
-            f"**{safe(info.name, 70)}**{labelled('', info.simulated)}  \n:small[:gray[{about}]]"
+            f"**{safe(info.name, 70)}**{labelled('', info.simulated)}  \n:small[:gray[{size}]]"
         )
-        with middle:
-            _number_and_state(info, held)
+        state_of.markdown(chip.markdown())
+        _say_of_judges(Fill(info, said, lost, known), held, words)
+        date.markdown(f":small[:gray[{info.created:%-d %b %Y}]]")
         buttons = right.container(
             horizontal=True, horizontal_alignment="right", vertical_alignment="center"
         )
         with buttons:
-            can_go_on = info.state in STOPPED and info.state != "failed" and info.planned > 0
-            if can_go_on:
-                label = "Go on" if held else "Resume"
-                pressed = again_button(info, f"resume-{info.id}", label=label)
-            else:
-                pressed = False
-                open_button("Open results", info, ":material/grid_on:")
+            pressed = _main_button(info, chip, held)
             if own:
                 _menu(info)
         # Sentences have room only below the columns.
@@ -337,32 +456,67 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
         _check_panel(info, checks)
 
 
-def _number_and_state(info: RunInfo, held: bool) -> None:
-    """Draw a run's one number, how many calls it has made, and why it stopped."""
-    headline = "Cannot be shown"
-    with contained(info.name):
-        headline = state.headline(info)
-    stopped = STOPPED.get(info.state, "")
+def _say_of_judges(row: Fill, held: bool, words: list[Fill]) -> None:
+    """Say what a run says of its judges, or keep the place for it, or say why the run stopped."""
+    info, place = row.info, row.place
+    if info.state == "finished":
+        waiting = place.empty()
+        if row.known is None and has_words(info):
+            waiting.markdown(f":small[:gray[{safe(', '.join(info.judges), 80)}]]")
+            words.append(row._replace(place=waiting))
+        else:
+            waiting.markdown(_small(judge_lines(info, row.lost, row.known)))
+        if info.done < info.planned:
+            of_all = f"{info.done:,} of {count(info.planned, 'call')}"
+            place.markdown(f":small[:gray[{of_all}: answer clear, stopped early]]")
+        return
     # The panel below says in full why the reading check stopped a run.
-    reason = safe(info.reason, 200) if stopped and not held else ""
-    if reason.endswith("by you"):  # “paused by you” also says that it is paused
-        stopped, reason = reason, ""
-    facts = f"{info.done:,} of {count(info.planned, 'call')} · {info.created:%-d %b %Y}"
-    if info.state == "finished" and info.done < info.planned:
-        stopped = "answer clear, stopped early"
-    if stopped:
-        facts += f" · {stopped}"
-    lines = [f"**{headline}**", f":small[:gray[{facts}]]"]
-    if reason:
-        lines.append(f":small[:orange[{reason}]]")
-    st.markdown("  \n".join(lines))
+    reason = "" if held else info.reason
+    if reason.endswith("by you"):
+        reason = f"{reason[0].upper()}{reason[1:]}. Nothing is asked twice when you go on."
+    if key_refused(info):
+        reason += " Paste a key and go on."
+    judges = safe(", ".join(info.judges), 80)
+    place.markdown(f":small[{safe(reason, 300) or f':gray[{judges}]'}]")
+
+
+def _small(lines: Iterable[str]) -> str:
+    return "  \n".join(f":small[{line}]" for line in lines)
+
+
+def _main_button(info: RunInfo, chip: Chip, held: bool) -> bool:
+    """Draw the one button of a row; return whether the run is to go on."""
+    if info.state in STOPPED and info.planned > 0:
+        if _asks_for_keys(info):
+            return False
+        label = "Go on" if not held else "Ask on"
+        return again_button(info, f"resume-{info.id}", label=label)
+    open_button("See why" if chip.why else "Results", info, tab="Judgments" if chip.why else "")
+    return False
+
+
+def _asks_for_keys(info: RunInfo) -> bool:
+    """Draw the field for a key that is not here any more, or was refused; return whether it is."""
+    judges = judges_of(state.store_of(info.id).study(info.id))
+    wanted = missing_keys(judges)
+    if not wanted and key_refused(info):
+        wanted = [judge for judge in judges if judge.key_env and judge.addresses]
+    if not wanted:
+        return False
+    with st.popover("Go on", icon=":material/key:", key=f"key-{info.id}"):
+        st.markdown("**Paste a key and go on**")
+        pasted = keys_to_go_on(wanted, key=f"go-on-{info.id}")
+        if pasted is not None:
+            with faults():
+                _resume(info, retry_failed=False, secrets=pasted.keys, consents=pasted.consents)
+    return True
 
 
 def again_button(
     info: RunInfo,
     key: str,
     kind: Literal["primary", "secondary"] = "secondary",
-    label: str = "Resume",
+    label: str = "Go on",
 ) -> bool:
     """Draw the button that goes on with a stopped run, and return whether it was pressed.
 
@@ -381,20 +535,36 @@ def go_on(info: RunInfo) -> None:
         _resume(info, retry_failed=info.state == "failed")
 
 
-def _resume(info: RunInfo, *, retry_failed: bool) -> None:
-    """Resume a run and show its progress. Raises LabError."""
+def _resume(
+    info: RunInfo,
+    *,
+    retry_failed: bool,
+    secrets: Mapping[str, str] | None = None,
+    consents: Consents = NO_CONSENTS,
+) -> None:
+    """Resume a run and show its progress. Raises LabError.
+
+    ``secrets``: keys that were pasted for this run, with the ``consents`` to them.
+    """
     if "vllm" in state.servers():
         from rubriclab.judges.vllm import require_same_start
 
         require_same_start(state.servers()["vllm"], judges_of(state.store().study(info.id)))
-    state.manager().resume(info.id, retry_failed=retry_failed, check="hold")
+    keys = session_keys()
+    state.manager().resume(
+        info.id,
+        retry_failed=retry_failed,
+        check="hold",
+        secrets=keys.keys | dict(secrets or {}),
+        consents=keys.consents | consents,
+    )
     go("runs", run=info.id)
 
 
 def say_where_asked(info: RunInfo) -> None:
     """Say which servers an imported run would ask, and with which keys."""
     store = state.store_of(info.id)
-    if info.state in STOPPED and store.imported(info.id):
+    if info.state in (*STOPPED, "failed") and store.imported(info.id):
         for sentence in where_asked(judges_of(store.study(info.id))):
             st.caption(safe(f"Imported. {sentence}", 400))
 
@@ -473,9 +643,11 @@ def open_button(
     info: RunInfo,
     icon: str | None = None,
     kind: Literal["secondary", "tertiary"] = "secondary",
+    tab: str = "",
 ) -> None:
+    """Draw the way to the results of a run, or to one of their tabs."""
     if st.button(label, icon=icon, key=f"open-{info.id}", type=kind):
-        go("results", run=info.id)
+        go("results", run=info.id, **({"tab": tab} if tab else {}))
 
 
 def _menu(info: RunInfo) -> None:
@@ -540,17 +712,31 @@ def _read_again(info: RunInfo) -> None:
                 st.rerun()
 
 
-@st.dialog("Delete this run?")
 def _delete(info: RunInfo) -> None:
-    judgments = count(info.done, "judgment")
-    st.markdown(f"Delete **{safe(info.name, 80)}** and its {judgments}? You cannot undo this.")
-    with st.container(horizontal=True), faults():
-        if st.button("Delete", type="primary", icon=":material/delete:", key="delete-yes"):
-            state.store().delete(info.id)
-            announce(f"Deleted: {safe(info.name, 60)}.")
-            st.rerun()
-        if st.button("Keep run", key="delete-no"):
-            st.rerun()
+    """Hide a run, and delete it when the visitor leaves this page."""
+    doomed_runs.doom(state.store_path(), info.id)
+    st.session_state["runs deleted"] = info.name
+    st.rerun()
+
+
+def _say_deleted(hidden: frozenset[str]) -> None:
+    """Say which run was deleted, with the button that takes it back."""
+    if not hidden:
+        return
+    name = safe(str(st.session_state.get("runs deleted", "")), 60)
+    more = f" and {count(len(hidden) - 1, 'other run')}" if len(hidden) > 1 else ""
+    with st.container(horizontal=True, vertical_alignment="center", border=True, key="undo"):
+        st.markdown(
+            f"Deleted: **{name}**{more}. You can undo this until you leave the page.",
+            width="stretch",
+        )
+        st.button(
+            "Undo",
+            icon=":material/undo:",
+            type="tertiary",
+            on_click=doomed_runs.spare,
+            args=(state.store_path(),),
+        )
 
 
 def _store() -> None:

@@ -7,13 +7,20 @@ key is in a draft, a store, a log, or a widget: the field is emptied when its te
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import streamlit as st
 
 from rubriclab.judges.keys import valid_key
-from rubriclab.model.consent import Consent, Consents, destination, is_pasted, pasted_name
+from rubriclab.model.consent import (
+    Consent,
+    Consents,
+    destination,
+    is_pasted,
+    pasted_name,
+    sent_by,
+)
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError
 
@@ -24,6 +31,11 @@ HELP = (
 STAYS = (
     "The key stays in memory until you close this tab; it is never stored. After a reload, paste "
     "it again."
+)
+
+NO_KEY = (
+    "This is not a key: it is empty, or contains spaces, line breaks or non-ASCII characters. "
+    "Copy it again."
 )
 
 
@@ -94,10 +106,7 @@ def _take(name: str, widget: str) -> None:
     if not typed:
         return
     if not valid_key(typed):
-        held.refused = (
-            "This is no key: it contains spaces, line breaks or non-ASCII characters. Copy it "
-            "again."
-        )
+        held.refused = NO_KEY
         return
     held.keys[name] = typed
     st.session_state.pop("setup offers", None)  # the server is asked for its models with this key
@@ -119,3 +128,52 @@ def missing_keys(judges: Iterable[JudgeSettings]) -> list[JudgeSettings]:
         for judge in judges
         if judge.key_env and is_pasted(judge.key_env) and judge.key_env not in held.keys
     ]
+
+
+def keys_to_go_on(judges: Iterable[JudgeSettings], *, key: str) -> SessionKeys | None:
+    """Draw a field for each key that these judges need; return the keys once they are confirmed.
+
+    The addresses stand beside the button, so pressing it says yes to them, for this run alone.
+    ``key``: the beginning of the widgets' keys.
+    """
+    wanted: dict[str, list[Consent]] = {}
+    for judge in judges:
+        for consent in sent_by(judge):
+            wanted.setdefault(consent.variable, []).append(consent)
+    fields = {name: f"{key}-{name}" for name in wanted}
+    for name, consents in wanted.items():
+        addresses = ", ".join(dict.fromkeys(consent.address for consent in consents))
+        label = "Key" if is_pasted(name) else f"Key instead of the one in {name}"
+        st.text_input(
+            label, type="password", key=fields[name], max_chars=4_000, autocomplete="off", help=HELP
+        )
+        st.code(f"Sent only to {addresses}", language=None, wrap_lines=True)
+    st.button(
+        "Go on with this key" if len(wanted) == 1 else "Go on with these keys",
+        icon=":material/play_arrow:",
+        type="primary",
+        key=f"{key}-go",
+        on_click=_take_for_run,
+        args=(wanted, fields, key),
+    )
+    confirmed: SessionKeys | None = st.session_state.pop(f"{key}-confirmed", None)
+    if confirmed is not None and confirmed.refused:
+        st.caption(f":orange[{confirmed.refused}]")
+        return None
+    return confirmed
+
+
+def _take_for_run(
+    wanted: Mapping[str, Sequence[Consent]], fields: Mapping[str, str], key: str
+) -> None:
+    """Take pasted keys out of their fields, for one run. This is a callback."""
+    pasted = SessionKeys()
+    for name, field_key in fields.items():
+        typed = str(st.session_state[field_key]).strip()
+        st.session_state[field_key] = ""
+        if not valid_key(typed):
+            pasted.refused = NO_KEY
+            continue
+        pasted.keys[name] = typed
+        pasted.agreed |= set(wanted[name])
+    st.session_state[f"{key}-confirmed"] = pasted

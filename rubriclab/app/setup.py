@@ -35,7 +35,7 @@ from rubriclab.model.consent import where_asked
 from rubriclab.model.looks import Stop
 from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_study, study_from_toml
 from rubriclab.model.text import LabError, between, count, duration, file_name, shorten
-from rubriclab.runs.loading import study_of_import
+from rubriclab.runs.loading import SEVERAL, study_of_import
 from rubriclab.runs.manager import plan_of_run
 from rubriclab.runs.reading_check import spends
 from rubriclab.runs.write_references import items_csv
@@ -249,6 +249,7 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     label, known = "Launch", None
     if planned is not None:
         plan, estimate = planned
+        _sample(held)
         _numbers(plan, estimate)
         _stop_early(held, plan)
         asked = len(plan)
@@ -360,9 +361,60 @@ def _numbers(plan: Plan, estimate: Estimate) -> None:
         f"About {estimate.tokens_in:,} tokens in and {estimate.tokens_out:,} out, guessed from the "
         "number of characters."
     )
-    st.markdown(safe(estimate.sentence))
+    if estimate.enough:
+        st.markdown(safe(estimate.enough))
+    st.caption(safe(estimate.sentence))
     for note in plan.notes:
         st.caption(safe(note, 400))
+
+
+def _sample(held: Draft) -> None:
+    """Ask which answers of the data set are used: all, one for each prompt, or a random sample.
+
+    A sample takes one answer of each prompt before it takes a second one (``drawn_items``). Not
+    asked where a call shows several answers, or with several data sets: step 1 draws those.
+    """
+    if len(held.study.data) != 1 or SEVERAL & {*held.study.design.axes}:
+        return
+    whole, part = held.whole(), held.study.data[0]
+    answers = len({item.block or item.item_id for item in whole.items})
+    prompts = len({item.prompt or item.block or item.item_id for item in whole.items})
+    if answers < 2:
+        return
+    words = {"all": f"All {answers:,}", "some": "A random sample of…"}
+    if 1 < prompts < answers:
+        one_each = f"{prompts:,}: one per prompt, drawn at random"
+        words = {"all": words["all"], "prompts": one_each, "some": words["some"]}
+    start = "some"
+    if part.take is None or part.take >= answers:
+        start = "all"
+    elif part.take == prompts and "prompts" in words:
+        start = "prompts"
+    kept_key = f"launch-answers-{held.uploads.version}"
+    chosen = ask(
+        st.radio,
+        "Answers to use",
+        list(words),
+        key=kept_key,
+        start=start,
+        format_func=words.__getitem__,
+    )
+    take: int | None = None
+    if chosen == "prompts":
+        take = prompts
+    elif chosen == "some":
+        take = ask(
+            st.number_input,
+            "Number of answers",
+            1,
+            answers,
+            key=f"launch-take-{held.uploads.version}",
+            start=min(part.take or max(1, answers // 2), answers),
+        )
+    if take != part.take and not (take is None and start == "all"):
+        held.set_data(0, changed(part, take=take))
+        st.session_state.pop("data-take", None)  # step 1 starts again from the study
+        st.rerun()  # the numbers below are those of the other sample
 
 
 def _stop_early(held: Draft, plan: Plan) -> None:

@@ -613,6 +613,7 @@ def _with_looks(judged: JudgmentTable) -> JudgmentTable | None:
         key="judged-planned",
         start=None,
         value=None,
+        width=260,
         help=JUDGED["planned_help"],
     )
     if planned is None:

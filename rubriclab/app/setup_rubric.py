@@ -9,8 +9,9 @@ from rubriclab.app import setup_prompt
 from rubriclab.app.draft import Draft, draft, written
 from rubriclab.app.forms import SETUP, ask, editor, forget, segments, upload
 from rubriclab.app.frame import faults, safe
-from rubriclab.data.rubrics import read_rubric, rubric_notes, rubric_of_text
+from rubriclab.data.rubrics import read_rubric, rubric_notes
 from rubriclab.data.sample import sample_rubrics
+from rubriclab.data.understood import Understood, count_word, listed_numbers, understood
 from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.words.phrases import NBSP
@@ -173,28 +174,61 @@ def _own(held: Draft) -> None:
 
 
 def _pasted_or_uploaded(held: Draft) -> Rubric | None:
-    """Draw the popover that takes a text or a file; return its rubric once, or None."""
-    given = None
-    # A new key after an upload closes the popover, so that the filled table is in view.
-    again: Any = {"key": f"rubric-from-{held.uploads.version}", "on_change": "rerun"}
-    with st.popover("Paste or upload", icon=":material/content_paste:", type="tertiary", **again):
-        text = st.text_area(
-            "Write what is judged, then one line per score, for example “5: Convincing”. "
-            "Leave a blank line before another criterion. YAML and JSON work, too.",
-            key="rubric-pasted",
-            max_chars=20_000,
-            height=180,
-            placeholder=PASTED,
-        )
-        if st.button("Use this text", icon=":material/check:"):
-            with faults():
-                given = rubric_of_text(text)
-                held.uploads.version += 1
+    """Draw the box for a text and the uploader; return their rubric once, or None.
+
+    What a text was understood as is said before it is used.
+    """
+    text = ask(
+        st.text_area,
+        "Paste it as it is: one score per line, YAML, JSON or a table",
+        key="rubric-pasted",
+        start="",
+        max_chars=20_000,
+        height=150,
+        placeholder=PASTED,
+    )
+    if (text or "").strip():
+        with faults():
+            _say_understood(understood(text))
+    given = st.session_state.pop("setup pasted", None)
+    if isinstance(given, Rubric):
+        held.uploads.version += 1
+        return given
+    with st.popover("Upload a file", icon=":material/upload:", type="tertiary"):
         label = "A file with the columns criterion, score and description"
         file = rubric_file(label, held, "study")
-        if file is not None:
-            given = file[1]
-    return given
+    return file[1] if file is not None else None
+
+
+def _say_understood(read: Understood) -> None:
+    """Say what a pasted text was read as, with the buttons that use it."""
+    said = f"**{safe(read.sentence())}**"
+    missing = listed_numbers(read.missing)
+    if read.missing:
+        verb = "is" if len(read.missing) == 1 else "are"
+        said += f" {missing} {verb} missing. Keep it so, or add them."
+    with st.container(border=True, key="rubric-understood"):
+        st.markdown(said)
+        for note in (*read.bare(), *read.notes):
+            st.caption(safe(note, 400))
+        with st.container(horizontal=True):
+            scores = len(read.rubric.criteria[0].scores)
+            keep = f"Keep {count_word(scores)} scores" if read.missing else "Use this rubric"
+            st.button(
+                keep,
+                type="primary",
+                icon=":material/check:",
+                on_click=_use_pasted,
+                args=(read.rubric,),
+            )
+            if read.missing:
+                st.button(f"Add {missing}", on_click=_use_pasted, args=(read.with_missing(),))
+
+
+def _use_pasted(rubric: Rubric) -> None:
+    """Use what was pasted, and empty the box. This is a callback."""
+    st.session_state["setup pasted"] = rubric
+    st.session_state["rubric-pasted"] = ""
 
 
 def _notes(rubric: Rubric) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import finalize
 
 import streamlit as st
@@ -34,6 +35,18 @@ if TYPE_CHECKING:
     from rubriclab.runs.runner import Run
     from rubriclab.store.read import RunInfo
     from rubriclab.store.store import Store
+
+
+class Lost(NamedTuple):
+    """How many of a judge's replies have no score."""
+
+    lost: int
+    asked: int
+
+    @property
+    def share(self) -> float:
+        return self.lost / self.asked if self.asked else 0.0
+
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
 NO_ESTIMATE = "No estimate yet"
@@ -189,6 +202,21 @@ def reading_checks(run_id: str) -> list[ReadingCheck]:
     return _checks(run_info(run_id).content, run_id)
 
 
+@st.cache_data(show_spinner=False, max_entries=500)
+def _lost(contents: tuple[str, ...], ids: tuple[str, ...]) -> dict[str, dict[str, Lost]]:
+    assert len(contents) == len(ids)  # the contents are only what it is cached by
+    return {
+        run_id: {judge: Lost(*numbers) for judge, numbers in of_judges.items()}
+        for run_id, of_judges in store().lost_by_judge(ids).items()
+    }
+
+
+def lost_by_judge(infos: Sequence[RunInfo]) -> dict[str, dict[str, Lost]]:
+    """Return, by run's id and judge, how many replies of the user's runs have no score."""
+    small = [info for info in infos if info.done <= MOST_CALLS]
+    return _lost(tuple(info.content for info in small), tuple(info.id for info in small))
+
+
 # ---------------------------------------------------------------- runs of this server
 
 
@@ -234,7 +262,7 @@ def _headline(content: str, run_id: str) -> str:
         if arm.condition.reorder == listed.condition.reorder:
             first.setdefault(arm.condition.judge, arm)
     if len(first) == 1:
-        return _of_one_judge(listed)
+        return phrase_of_judge(listed)
     sizes = [size for arm in first.values() if math.isfinite(size := _size(arm))]
     if not sizes:
         return f"{count(len(first), 'judge')}: no estimate yet"
@@ -276,7 +304,8 @@ def _means_by_position(arm: Arm) -> NDArray[np.float64] | None:
     return table.lean.mean(axis=0) if table.items else None
 
 
-def _of_one_judge(arm: Arm) -> str:
+def phrase_of_judge(arm: Arm) -> str:
+    """Return the one number of a judge in a list, as a phrase without text of a file or a judge."""
     from rubriclab.figures.pictures import winner_classes
     from rubriclab.measures.position import shares
     from rubriclab.words.phrases import number

@@ -557,7 +557,7 @@ def _write_address(shown: Shown, answer: Tried, order: Order) -> None:
     if shown.name:
         if shown.axis != "options":
             place["list"] = shown.axis
-        if shown.judge.model in CATALOGUE and shown.judge.model != next(iter(CATALOGUE)):
+        if shown.judge.model in CATALOGUE and st.session_state.get("try judge chosen"):
             place["judge"] = shown.judge.model
         place["answer"] = shown.name
         entries = [answer.entries[number] for number in order]

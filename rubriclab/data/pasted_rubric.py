@@ -165,7 +165,7 @@ def criteria_of_text(text: str) -> list[dict[str, Any]]:
     criteria.append(current)
     _refuse_numbered_criteria(whole)
     if not any(criterion.options for criterion in criteria):
-        raise LabError(f"No scores found. Write one score per line, {EXAMPLE}.")
+        raise LabError(f"No scores found. Write one score per line, {EXAMPLE}.{_nearest(whole)}")
     for criterion in criteria:
         if not criterion.options:
             raise criterion.head[0].refused(
@@ -173,6 +173,15 @@ def criteria_of_text(text: str) -> list[dict[str, Any]]:
                 "line out."
             )
     return [_values(criterion, k) for k, criterion in enumerate(criteria, 1)]
+
+
+def _nearest(lines: list[_Line]) -> str:
+    """Name the line of a text without scores that is most like one: with a number, or a colon."""
+    for sign in (r"\d", r"[:：]"):
+        for line in lines:
+            if re.search(sign, line.plain):
+                return f" Line {line.number:,}, “{shorten(line.plain, 80)}”, came nearest."
+    return ""
 
 
 def _lines(text: str) -> Iterator[_Line]:

@@ -79,17 +79,42 @@ def rubric_of_text(text: str) -> Rubric:
     return rubric_of(value, "text")
 
 
+def pasted_form(text: str) -> str:
+    """Return what a pasted text is read as: JSON, YAML, a table, or one score per line."""
+    bare = _unfenced(text)
+    if _is_json(bare):
+        return "JSON"
+    if _is_yaml(bare):
+        return "YAML"
+    lines = [line.strip() for line in bare.splitlines() if line.strip()]
+    if any(line.startswith("|") for line in lines) or (lines and "\t" in lines[0]):
+        return "a table"
+    return "one score per line"
+
+
+def _unfenced(text: str) -> str:
+    bare = text.strip()
+    fenced = FENCED.fullmatch(bare)
+    return fenced[1].strip() if fenced else bare
+
+
+def _is_json(bare: str) -> bool:
+    return bare[:1] == "{" or re.match(r"\[\s*[{\]]", bare) is not None
+
+
+def _is_yaml(bare: str) -> bool:
+    return KEYS.search(bare) is not None or bare.startswith("---\n")
+
+
 def _pasted_value(text: str) -> Any:
     """Return the value of pasted JSON or YAML; None for a text of another kind.
 
     A list of options or a table of scores is completed to a rubric of one criterion.
     """
-    bare = text.strip()
-    if fenced := FENCED.fullmatch(bare):
-        bare = fenced[1].strip()
-    if bare[:1] == "{" or re.match(r"\[\s*[{\]]", bare):
+    bare = _unfenced(text)
+    if _is_json(bare):
         value = json_value(bare, "text")
-    elif KEYS.search(bare) or bare.startswith("---\n"):
+    elif _is_yaml(bare):
         value = yaml_value(text if bare == text.strip() else bare, "text")
     else:
         return None
@@ -98,6 +123,8 @@ def _pasted_value(text: str) -> Any:
         value = {"options": value} if of_options else {"criteria": value}
     if isinstance(value, Mapping) and value and all(_whole(key) is not None for key in value):
         value = {"options": dict(value)}
+    if isinstance(value, Mapping) and "name" not in value and "criterion" in value:
+        value = {"name" if key == "criterion" else key: part for key, part in value.items()}
     if isinstance(value, Mapping) and "name" not in value:
         value = {"name": "My rubric", **value}
     return value

@@ -488,7 +488,7 @@ def bars_over_cells(picture: Picture, palette: Palette) -> go.Figure:
     row = ROW if rows <= FEW_ROWS else LOW_ROW
     heat = row * rows
     height = BARS_HIGH + heat + 34
-    figure = _figure(palette, height, l=66, r=74, t=6, b=28)
+    figure = _figure(palette, height, l=58, r=66, t=6, b=28)
     share = heat / (heat + BARS_HIGH)
     _heat(figure, below, palette)
     top = max(LEAST_TOP, BAR_ROOM * max(point.top for point in above.points))
@@ -497,7 +497,7 @@ def bars_over_cells(picture: Picture, palette: Palette) -> go.Figure:
         x=list(range(len(above.points))),
         y=[point.value for point in above.points],
         yaxis="y2",
-        width=0.8,
+        width=0.84,
         marker={"color": [_bar_colour(point, palette) for point in above.points]},
         error_y=whiskers,
         **_about(above.points),

@@ -11,6 +11,7 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rubriclab.core.judgments import TIE as NO_WINNER_POSITION
 from rubriclab.core.judgments import Arm
@@ -27,9 +28,8 @@ from rubriclab.core.swings import (
 from rubriclab.core.topic import Findings
 from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
-from rubriclab.stats.resample import Ints
 from rubriclab.words.phrases import number, say
-from rubriclab.words.subject import CHOICES, Subject
+from rubriclab.words.subject import CHOICES, LEAST_DECIMALS, Subject, sentence_tables
 
 WORDS = ("evidence",)
 MOST_CALLS = 50_000
@@ -277,7 +277,7 @@ def _tried(arm: Arm) -> Iterator[tuple[str, Tried]]:
         yield name, Tried(arm.condition.reorder, entries, orders)
 
 
-def _by_call(arm: Arm, rows: Ints) -> list[Ints]:
+def _by_call(arm: Arm, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Return the rows of each call, in the order of their repeats."""
     by_call = rows[np.argsort(arm.call[rows], kind="stable")]
     return np.split(by_call, np.flatnonzero(np.diff(arm.call[by_call])) + 1)
@@ -296,7 +296,9 @@ def _entries(arm: Arm, row: int) -> tuple[Entry, ...]:
     return tuple(map(str, arm.names))
 
 
-def _values(arm: Arm, rows: Ints, entries: tuple[Entry, ...], *, joint: bool) -> Values:
+def _values(
+    arm: Arm, rows: NDArray[np.int64], entries: tuple[Entry, ...], *, joint: bool
+) -> Values:
     """Return the result of one call."""
     if joint:
         values: list[Entry | None] = [None] * len(entries)
@@ -322,7 +324,7 @@ def ruled_out(subject: Subject) -> RuledOut | None:
         return None
     possible, matters = 100 * positions.high, 100 * positions.smallest
     units = count(subject.units, unit_noun(subject.unit, subject.reorder))
-    size = number(possible, ".0f", (matters,))
+    size = number(possible, f".{LEAST_DECIMALS}f", (matters,))
     return RuledOut(
         title=say("ruled_out", WORDS, units=units),
         possible=possible,
@@ -338,9 +340,7 @@ def order_or_noise(subject: Subject) -> OrderOrNoise | None:
     single = subject.single
     if single is None or not single.repeated or not math.isfinite(single.own_noise):
         return None
-    noun = say("noun", ("every", subject.reorder if subject.reorder in CHOICES else "every"))
-    if subject.reorder in CHOICES:
-        noun = say("noun", ("every", "choices"))
+    noun = say("noun", sentence_tables(subject))
     return OrderOrNoise(
         title=say("order_or_noise", WORDS),
         other=number(100 * single.flips, ".0f"),

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import Findings
@@ -26,7 +27,6 @@ from rubriclab.figures.pictures import (
 )
 from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count
-from rubriclab.stats.resample import Floats
 from rubriclab.words.phrases import ci, ends, number, say
 from rubriclab.words.subject import Subject, sentence_tables
 
@@ -168,7 +168,7 @@ def _winners(subject: Subject, arm: Arm) -> Picture | None:
         names[OTHER] = "Other changes"
     position = {ALWAYS_FIRST: 0, ALWAYS_LAST: len(subject.leans) - 1}
     named = subject.named if subject.word == "Biased" else None
-    points = {}
+    points: dict[tuple[str, str], Point] = {}
     for code, name in names.items():
         number_of = int((kind == code).sum())
         text = f"{number_of:,}"
@@ -206,12 +206,12 @@ class OrderMeans:
     """
 
     orders: tuple[str, ...]
-    scores: Floats
+    scores: NDArray[np.float64]
     ascending: int
     descending: int
 
     @property
-    def means(self) -> Floats:
+    def means(self) -> NDArray[np.float64]:
         """(orders,): the mean over the answers."""
         return np.asarray(self.scores.mean(axis=0))
 

@@ -165,7 +165,7 @@ def asked_text(answer: Tried, results: Iterable[OrderResult]) -> str:
     sentences = []
     for result in results:
         each = [result_text(answer, [OrderResult(result.shown, (v,))]) for v in result.values]
-        each = [re.sub(r"^Score ", "", text).replace("Mean", "mean") for text in each]
+        each = [_inside_a_sentence(text) for text in each]
         calls, same = len(each), len(set(result.values)) == 1
         if calls > 1 and same:
             repeated = say("each_2" if calls == 2 else "each_more", TABLE, one=each[0])
@@ -175,6 +175,12 @@ def asked_text(answer: Tried, results: Iterable[OrderResult]) -> str:
         source = "Live" if result.live else "Recorded"
         sentences.append(say(key, TABLE, Source=source, calls=calls, each=repeated))
     return " ".join(sentences)
+
+
+def _inside_a_sentence(result: str) -> str:
+    """Return a result as it follows a colon: “5”, “mean 3.50”, “no winner”. Names stay."""
+    result = result.removeprefix("Score ")
+    return re.sub(r"^(Mean|No|Tie)\b", lambda word: word[0].lower(), result)
 
 
 def missing_text(answer: Tried, shown: Sequence[Entry]) -> str:
@@ -191,7 +197,7 @@ def missing_text(answer: Tried, shown: Sequence[Entry]) -> str:
         order = order_title(answer.reorder, near.shown)
         score = result_text(answer, [near])
         if answer.reorder != "pairs":
-            score = score[0].lower() + score[1:]
+            score = score[0].lower() + score[1:]  # a winner's name keeps its capital
         key = "nearest_live" if near.live else "nearest_recorded"
         sentences.append(say(key, TABLE, order=order, score=score))
     return " ".join(sentences)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rubriclab.core.cells import line, turn
 from rubriclab.core.judgments import TIE, Arm
 from rubriclab.core.topic import MEASURES, TOPICS, Chart, Findings, Row
 from rubriclab.core.verdict import Interval
@@ -27,7 +26,6 @@ from rubriclab.words.phrases import (
     inside,
     name,
     number,
-    order_title,
     say,
     value_text,
 )
@@ -381,34 +379,6 @@ def undecided_within(interval: Interval, verdict: str, smallest: float) -> bool:
 
 
 # ---------------------------------------------------------------- slopes
-def score_slopes(
-    findings: Findings, subject: Subject, condition: int | None = None
-) -> Picture | None:
-    """Draw each answer's scores over all its orders as a straight line, from the downward to the
-    upward lists.
-
-    The mean of the lines is the row ``line``, or ``turn`` where the answer is about that; its
-    difference is drawn to the right. None where no answer was judged in two directions.
-    """
-    code = subject.condition if condition is None else condition
-    arm = findings.judgments.arms[code]
-    by_turn = subject.by_turn and bool(findings.select("turn", condition=code))
-    rows = findings.select("turn" if by_turn else "line", condition=code)
-    if not rows:
-        return None
-    labels = ("downwards", "upwards")
-    if not (by_turn or subject.trend):
-        labels = (order_title(list(arm.names)[::-1]), order_title(arm.names))
-    first = np.unique(arm.text, return_index=True)[1]
-    left, right = _lines_of_items(arm, turn(arm.shown) if by_turn else line(arm.shown))
-    drawn = _slopes(findings, rows[0], labels, arm.item_code[first], left, right)
-    if drawn is None or subject.mean is None or code != subject.condition:
-        return drawn
-    if undecided_within(rows[0].interval, subject.mean.word, drawn.smallest):
-        return replace(drawn, smallest=math.nan)
-    return drawn
-
-
 def variant_slopes(findings: Findings, subject: Subject) -> Picture | None:
     """Draw each answer's mean score in the default and in a variant.
 
@@ -462,27 +432,6 @@ def _slopes(
         left_out=len(known) - len(lines),
         difference=mark(row, "difference", f"Mean difference {text}{NBSP}points", inside(row)),
     )
-
-
-def _lines_of_items(arm: Arm, towards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where each text's line ends, downwards and upwards, (texts,) each; NaN without a line.
-
-    Every order counts once. ``towards``: how far each order runs, (orders,), from -1 downwards to 1
-    upwards.
-    """
-    kept = np.flatnonzero(arm.ok)
-    key = arm.text[arm.item[kept]] * len(arm.shown) + arm.order[kept]
-    cells, cell = np.unique(key, return_inverse=True)
-    score = np.bincount(cell, arm.value[kept], len(cells)) / np.bincount(cell, minlength=len(cells))
-    text, direction = cells // len(arm.shown), towards[cells % len(arm.shown)]
-    orders = np.maximum(np.bincount(text, minlength=arm.texts), 1)
-    mean = np.bincount(text, score, arm.texts) / orders
-    middle = np.bincount(text, direction, arm.texts) / orders
-    away = direction - middle[text]
-    bottom = np.bincount(text, away**2, arm.texts)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        slope = np.where(bottom > 1e-9, np.bincount(text, away * score, arm.texts) / bottom, np.nan)
-    return mean + slope * (-1 - middle), mean + slope * (1 - middle)
 
 
 # ---------------------------------------------------------------- intervals and curves

@@ -51,7 +51,7 @@ from rubriclab.runs.reading_check import (
     waiting_words,
 )
 from rubriclab.runs.session import Session, Snapshot
-from rubriclab.runs.tally import Cells, Tally
+from rubriclab.runs.tally import Cells, Tally, Unread
 from rubriclab.store.read import Reader
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
@@ -82,6 +82,7 @@ class RunSnapshot(Snapshot):
     cells: by condition, how often each score was given with each position; no results either.
     checks: the reading checks of this session, one a judge.
     looks: of a run that may stop early, where each judge is in each data set and axis.
+    unread: replies of this session without a score, one record a judge.
     """
 
     run: str
@@ -93,6 +94,7 @@ class RunSnapshot(Snapshot):
     cells: tuple[Cells, ...] = ()
     checks: tuple[ReadingCheck, ...] = ()
     looks: tuple[LookProgress, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
 
 class Run(Session[RunSnapshot]):
@@ -255,6 +257,7 @@ class Run(Session[RunSnapshot]):
             cells=tuple(tally.cells),
             checks=tuple(self._checks.values()),
             looks=tuple(self._looking.progress.values()),
+            unread=tuple(tally.unread.values()),
         )
 
     def _needless(self) -> int:

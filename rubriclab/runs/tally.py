@@ -3,9 +3,11 @@
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from rubriclab.model.ending import why_not_whole
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Condition, Judgment, JudgmentTable, Status
 from rubriclab.runs.forecast import price_of_reply
@@ -23,6 +25,16 @@ Cells = Mapping[tuple[float, int], int]
 """How often a score was given with a position, by (score, position)."""
 
 
+class Unread(NamedTuple):
+    """Replies of a judge without a score, in one session. text, why: of the last one of them."""
+
+    judge: str
+    lost: int
+    asked: int
+    text: str
+    why: str
+
+
 class Tally:
     """The counts of one run.
 
@@ -36,6 +48,7 @@ class Tally:
     cells: by condition, how often a parsed score was given with this position (from 1). Replaced as
         a whole, so that another thread can go through it.
     last_error: the latest error of a call.
+    unread: by judge, what its unparsed replies were; errors of calls are not among them.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -47,6 +60,7 @@ class Tally:
         self.early = [[0] * condition.positions for condition in plan.conditions]
         self.cells: list[Cells] = [{} for _ in plan.conditions]
         self.last_error = ""
+        self.unread: dict[str, Unread] = {}
         self._ended: deque[float] = deque(maxlen=MOMENTS_KEPT)
 
     def start_from(self, done: int, failed: int) -> None:
@@ -73,9 +87,21 @@ class Tally:
             self.failed += 1
         if reply.error:
             self.last_error = reply.error
+        self._count_unread(settings.name, judgment)
         self.money[settings.name] += price_of_reply(settings, judgment.call, reply, together)
         self._ended.append(time.monotonic())
         self._count_positions(judgment, 1)
+
+    def _count_unread(self, judge: str, judgment: Judgment) -> None:
+        known = self.unread.get(judge, Unread(judge, 0, 0, "", ""))
+        reply = judgment.reply
+        asked = known.asked + (not reply.error)
+        if reply.error or judgment.status == Status.OK:
+            self.unread[judge] = known._replace(asked=asked)
+            return
+        why = next((outcome.why for outcome in judgment.outcomes if outcome.why), "")
+        why = why or why_not_whole(reply.finish) or "no score in it"
+        self.unread[judge] = Unread(judge, known.lost + 1, asked, reply.text, why)
 
     def take_over(self, judgment: Judgment) -> None:
         """Count a reply that another run has paid for."""

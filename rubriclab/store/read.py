@@ -82,6 +82,8 @@ TEXTS = ("response", "instruction", "reference")
 STATUSES = [status.name.lower() for status in Status]
 ROW_GROUP = 122_880
 """Rows of a piece of a Parquet file: DuckDB's own size, so that it reads one in one go."""
+JUDGE_WORDS = "judge words"
+"""The kind of object that holds what the list of runs says of a run's judges."""
 NO_LIMIT = 2**62
 MOST_MATCHES = 5
 """Runs that a message lists when a name fits several."""
@@ -636,6 +638,34 @@ class Reader:
         asked = f"SELECT count(*) FROM judgments j WHERE run = ? AND {FINAL}"
         ((judgments,),) = self._db.rows(asked, [self.run(id).number])
         return not_read(self.reasons(id), judgments)
+
+    def lost_by_judge(self, ids: Sequence[str]) -> dict[str, dict[str, tuple[int, int]]]:
+        """Return, by run's ID and judge, how many judgments have no score, and how many there are.
+
+        One query for a whole page of the list of runs.
+        """
+        rows = self._db.rows(
+            f"""
+            SELECT r.id, k.body->>'judge', count(*) FILTER (j.status <> 0), count(*)
+            FROM judgments j
+            JOIN runs r USING (run)
+            JOIN conditions k USING (run, condition)
+            WHERE r.id IN (SELECT unnest(?::VARCHAR[])) AND {FINAL}
+            GROUP BY ALL
+            """,
+            [list(ids)],
+        )
+        found: dict[str, dict[str, tuple[int, int]]] = {}
+        for run, judge, lost, asked in rows:
+            found.setdefault(run, {})[judge] = (lost, asked)
+        return found
+
+    def judge_words(self, ids: Sequence[str]) -> dict[str, Any]:
+        """Return what ``keep_judge_words`` kept of these runs, by ID. It may be out of date."""
+        if not self._db.has_column("objects", "body"):
+            return {}
+        sql = "SELECT id, body FROM objects WHERE kind = ? AND id IN (SELECT unnest(?::VARCHAR[]))"
+        return {id: json.loads(body) for id, body in self._db.rows(sql, [JUDGE_WORDS, list(ids)])}
 
     def readers(self, id: str) -> set[int | None]:
         """Return the versions of the reader that made the judgments of final calls.

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.looks import is_over
 from rubriclab.data.limits import user_path
 from rubriclab.model.consent import Consent
 from rubriclab.model.data import DataSet, Item
@@ -32,6 +35,7 @@ from rubriclab.model.judgment import (
     JudgmentTable,
 )
 from rubriclab.model.looks import RunLooks
+from rubriclab.model.study import ReadingPart, validated
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.database import (
     WAIT_SECONDS,
@@ -44,7 +48,7 @@ from rubriclab.store.database import (
     waiting_for,
 )
 from rubriclab.store.machine import sealed
-from rubriclab.store.read import CALL_COLUMNS, RATED, READING, TEXTS, Reader
+from rubriclab.store.read import CALL_COLUMNS, JUDGE_WORDS, RATED, READING, TEXTS, Reader
 from rubriclab.store.sharing import NotShared, copy_from_holder, holder_of
 from rubriclab.store.writer import RunWriter, orderings_columns
 
@@ -104,14 +108,25 @@ class Store(Reader):
     def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
         """Open the store in a file. A new file is made by the first thing that is kept in it.
 
-        Runs that a dead process left running become interrupted. Raises LabError that says what to
-        do.
+        Runs that a dead process left running become interrupted, or finished where their last look
+        has the answer. Raises LabError that says what to do.
         """
         store = cls(open_database(path, read_only=read_only))
         if store._db.users == 1:
             # Only the first opening in this process: later ones find runs that this process runs.
-            store._db.end_dead_runs()
+            for id in store._db.end_dead_runs():
+                with suppress(Exception):  # whatever is wrong with a run, the store has to open
+                    if store._is_over(id):
+                        store.set_state(id, "finished")
         return store
+
+    def _is_over(self, id: str) -> bool:
+        """Return whether a run was killed after a batch whose look has the answer."""
+        table = self.table(id)
+        if table.looks is None or table.rows.empty:
+            return False
+        reading = validated(ReadingPart, dict(table.reading), "")
+        return is_over(Judgments(table, reading.unit), reading.smallest)
 
     @classmethod
     def open_when_free(cls, path: str | Path, *, told: Told | None = None) -> Self:
@@ -412,6 +427,7 @@ class Store(Reader):
         with self._db.transaction() as cursor:
             for table in RUN_TABLES:
                 cursor.execute(f"DELETE FROM {table} WHERE run = ?", [info.number])
+            cursor.execute("DELETE FROM objects WHERE kind = ? AND id = ?", [JUDGE_WORDS, info.id])
             for key in info.dataset.split():
                 _delete_dataset(cursor, key)
         # The next run may get this one's number, or come with its ID: nothing of this one may
@@ -468,6 +484,20 @@ class Store(Reader):
             )
             cursor.execute("UPDATE runs SET revision = revision + 1 WHERE id = ?", [id])
         return sum(len(ratings) - len(before[item]) for item, ratings in merged.items())
+
+    def keep_judge_words(self, words: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep what the list of runs says of judges, by run's ID, instead of what was kept before.
+
+        It can be computed again at any time, so a run's revision stays the same.
+        """
+        rows = [(JUDGE_WORDS, id, "", _json(body), now()) for id, body in words.items()]
+        with self._db.transaction() as cursor:
+            for row in rows:
+                cursor.execute("DELETE FROM objects WHERE kind = ? AND id = ?", row[:2])
+                cursor.execute(
+                    "INSERT INTO objects (kind, id, name, body, created) VALUES (?, ?, ?, ?, ?)",
+                    row,
+                )
 
     # ---- judgments
 

@@ -218,7 +218,8 @@ def _composed(subject: Subject, cautions: tuple[str, ...]) -> Answer:
             )
         replies = count(subject.asked, "reply", "replies")
         line = _say(subject, "nothing_line", replies=replies)
-        return replace(seen, headline=_say(subject, "nothing"), line=line)
+        headline = _say(subject, "nothing")
+        return replace(seen, headline=headline, line=line, word=subject.word)
     line, strong = _line(subject)
     seen = replace(seen, line=line, strong=strong)
     if not subject.finished:
@@ -750,13 +751,15 @@ def _counted_units(subject: Subject, units: int) -> str:
 
 
 def _together(subject: Subject) -> str:
-    """Say by how much a position changes the mean of all criteria; empty if none may be named."""
-    if not subject.criterion or subject.lead is None:
+    """Say by how much a position changes the mean of all criteria; empty if none may be named.
+
+    Where it is named because all units lean to its side, the line below the headline says that.
+    """
+    if not subject.criterion or subject.lead is None or subject.unanimous:
         return ""
     lean = subject.leans[subject.lead]
     size = f"{number(abs(lean))}{NBSP}points"
-    of = "together_all" if subject.unanimous else "together"
-    return _say(subject, f"{of}_{_way(lean, 'up', 'down')}", subject.lead, lean=size)
+    return _say(subject, f"together_{_way(lean, 'up', 'down')}", subject.lead, lean=size)
 
 
 def _decided(subject: Subject, question: str, verdict: Verdict) -> str:

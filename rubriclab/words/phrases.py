@@ -87,14 +87,15 @@ def decimals_of_difference(
     *,
     limits: Iterable[float] = (),
     inside: tuple[float, float] = (-math.inf, math.inf),
+    off: float = 0.5,
 ) -> int:
     """Return how many decimals ``a`` and ``b`` need for their difference to be read off them as
     shown.
 
     Numbers on one screen add up, so a difference is that of the two rounded numbers. It needs as
     many decimals (``decimals`` to MORE_DECIMALS more) as keep it on the side of every limit where
-    the exact difference is, and ``inside`` its interval as that is rounded; one more where whole
-    numbers are no rounding of it.
+    the exact difference is, and ``inside`` its interval as that is rounded; one more where it is
+    ``off`` by more than so much of the last digit.
     """
     exact = round(a - b, 9)
     limits = (0.0, *limits)
@@ -105,7 +106,7 @@ def decimals_of_difference(
         within = low <= shown <= high or not low <= exact <= high
         # Two numbers rounded each for itself may stay a last digit off at any precision: one more
         # is enough.
-        rounded = shown_decimals > decimals or abs(shown - exact) <= 0.5 * 10.0**-decimals + 1e-9
+        rounded = shown_decimals > decimals or abs(shown - exact) <= off * 10.0**-decimals + 1e-9
         if rounded and sides and within:
             return shown_decimals
     return shown_decimals

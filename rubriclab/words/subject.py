@@ -319,6 +319,7 @@ class Subject:
             decimals,
             limits=(limit, -limit),
             inside=(low, high),
+            off=1.0,  # two roundings: one decimal is enough for the difference to be read off
         )
 
     # ------------------------------------------------------------------------- the mean's contrast

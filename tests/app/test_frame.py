@@ -159,7 +159,6 @@ def test_an_early_estimate_has_a_number_and_no_verdict() -> None:
 def test_live_cells_are_shares_of_each_score_without_a_verdict() -> None:
     counts = {(1.0, 1): 3, (1.0, 2): 1, (2.0, 2): 5}
     drawn = cells_so_far(counts, (1.0, 2.0, 3.0), 2)
-    assert drawn is not None
     texts = {line.name: [point.text for point in line.points] for line in drawn.series}
     assert texts == {"1": ["75%", "25%"], "2": ["0%", "100%"], "3": ["–", "–"]}
     assert "of 9 scores so far" in drawn.alt.replace("\u00a0", " ")
@@ -167,4 +166,6 @@ def test_live_cells_are_shares_of_each_score_without_a_verdict() -> None:
     heat = draw(drawn).data[0]
     grey = {colour for _, colour in heat.colorscale}
     assert not grey & {LIGHT.low, LIGHT.high}  # no colour of an effect
-    assert cells_so_far({}, (1.0, 2.0), 2) is None
+    empty = cells_so_far({}, (1.0, 2.0), 2)  # drawn before the first reply
+    assert {point.text for point in empty.points} == {"–"}
+    assert set(draw(empty).data[0].z[0]) == {0.0}

@@ -93,7 +93,7 @@ def test_a_run_without_any_parsed_reply_is_shown(lab: Lab) -> None:
     app = lab()
     for page in PAGES:
         labels = {button.label for button in healthy(go(app, page)).button}
-        assert not labels & {"Resume", "Retry failed calls"}  # all was asked, and elsewhere
+        assert not labels & {"Go on", "Retry failed calls"}  # all was asked, and elsewhere
     go(app, "runs").button(key=f"open-{run_id}").click().run()
     assert healthy(app).title[0].value == "No score of j could be read"
 
@@ -165,7 +165,7 @@ def test_from_set_up_to_results(lab: Lab) -> None:
     go(app, "runs")
     run = state.store().runs()[0]
     assert (run.state, run.done, run.name) == ("finished", 300, "Sample, score order")
-    assert "Position 1 chosen in" in texts(app)
+    assert "simulated Biased: position 1 chosen in" in texts(app)
     assert "300 of 1,200 calls" in texts(app)
     assert "answer clear, stopped early" in texts(app)
     app.button(key=f"open-{run.id}").click().run()
@@ -190,7 +190,7 @@ def test_launching_in_two_tabs_starts_one_run(lab: Lab) -> None:
 
 
 def test_a_run_is_paused_resumed_and_cancelled(lab: Lab) -> None:
-    app = use_sample(lab("setup"), latency=0.2)
+    app = use_sample(lab("setup"), latency=2.0)
     app.button(key="launch-go").click().run()
     run_id = state.active()[0].id
     go(app, "runs")
@@ -198,7 +198,7 @@ def test_a_run_is_paused_resumed_and_cancelled(lab: Lab) -> None:
     ended()
     app.run()
     assert state.store().run(run_id).state == "paused"
-    assert "paused by you" in texts(app)
+    assert "Paused by you. Nothing is asked twice when you go on." in texts(app)
     app.button(key=f"resume-{run_id}").click().run()
     assert [run.id for run in state.active()] == [run_id]
     state.active()[0].cancel()

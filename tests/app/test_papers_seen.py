@@ -98,7 +98,7 @@ SEEN: dict[int, tuple[str, str]] = {
     14: ("several_scores", "Which position does each judge pick"),
     15: ("several_scores", "Judges by data sets"),
     16: ("several_scores", "How strong is the bias"),
-    17: ("several_scores", "Score by position"),
+    17: ("several_scores", "Where each score was listed when it was chosen"),
     18: ("several_scores", "has the least Bias Cost"),
     19: ("several_scores", "Single orders"),
     20: ("several_scores", "Judges by data sets"),

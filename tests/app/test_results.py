@@ -20,10 +20,13 @@ from tests.words import made
 def test_the_answer_comes_first_and_folds_are_computed_when_they_open(lab: Lab) -> None:
     run = kept(made.options_table({"judge-7b": made.mostly_first}, items=40))
     app = healthy(lab("results", run=run))
-    assert app.title[0].value.replace("\\", "") == "judge-7b favours the option listed first"
-    assert [part.value for part in app.header][:3] == [*TITLES["options"].values()]
-    assert "What to do: Average several orders, or" in texts(app).split("Score by position")[0]
-    assert len(app.get("plotly_chart")) == 3
+    title = app.title[0].value.replace("\\", "")
+    assert title == "judge-7b favours the option listed first :orange-badge[Biased]"
+    assert [part.value for part in app.header][1:4] == [*TITLES["options"].values()]
+    assert "What to do. Average several orders, or" in texts(app)
+    # One figure above the fold; the others are drawn when their fold opens.
+    assert len(app.get("plotly_chart")) == 1
+    assert len(healthy(lab("results", run=run, tab="Orders")).get("plotly_chart")) == 3
     assert len(app.dataframe) == 1  # the Bias Cost of each order
     app.session_state["more"] = app.session_state["how"] = True
     assert len(healthy(app.run()).dataframe) >= 4
@@ -67,7 +70,9 @@ def header_choices(app: AppTest) -> list[str]:
 
 
 def test_a_picture_turns_into_its_table_and_back(lab: Lab) -> None:
-    """The first picture has the shares of three positions; its table has the same numbers."""
+    """The first picture has the shares of three positions, above nine cells of score and position;
+    its table has the same numbers.
+    """
     run = kept(made.options_table({"judge-7b": made.always_first}, items=40))
     app = healthy(lab("results", run=run))
     charts = len(app.get("plotly_chart"))
@@ -76,7 +81,8 @@ def test_a_picture_turns_into_its_table_and_back(lab: Lab) -> None:
     app = healthy(app.button_group(key=switch.key).set_value("Table").run())
     assert len(app.get("plotly_chart")) == charts - 1
     (table,) = [frame.value for frame in app.dataframe if "As written" in frame.value]
-    assert table["As written"].tolist() == ["100.0%", "0.0%", "0.0%"]
+    assert table["As written"].tolist()[:3] == ["100.0%", "0.0%", "0.0%"]
+    assert table["Panel"].tolist() == ["All calls"] * 3 + ["By score"] * 9
     app = healthy(app.button_group(key=switch.key).set_value("Picture").run())
     assert len(app.get("plotly_chart")) == charts
 
@@ -126,7 +132,9 @@ def test_criteria_have_their_own_words_and_pictures(lab: Lab) -> None:
     )
     app = healthy(lab("results", run=run))
     assert "scores a criterion higher when it is listed first" in app.title[0].value
-    assert "First minus last, by criterion" in texts(app)
+    assert len(app.get("plotly_chart")) == 1
+    orders = healthy(lab("results", run=run, tab="Orders"))
+    assert "First minus last, by criterion" in texts(orders)
     judged = healthy(lab("results", run=run, tab="Judgments", criterion="Tone", position="1"))
     frame = judged.dataframe[0].value
     assert set(frame["Criterion"]) == {"Tone"}
@@ -192,9 +200,8 @@ def test_a_run_that_varies_a_level_shows_what_the_level_does(lab: Lab) -> None:
     found = made.several(*levels, rules={"b": made.mostly_first})
     app = healthy(lab("results", run=kept(found.judgments.table)))
     assert "By temperature" in texts(app)
-    assert (
-        len(app.get("plotly_chart")) == 3 + 1
-    )  # shares, cells and slopes; V, reversing and spread by level
+    # The first screen has one figure. V, reversing and spread by level are one of three panels.
+    assert len(app.get("plotly_chart")) == 1 + 1
 
 
 def test_no_run_leads_to_the_ways_in(
@@ -224,13 +231,19 @@ def test_people_have_a_tab_where_they_rated_and_else_the_way_to_add_them(lab: La
     ]
     rated = kept(replace(table, items=table.items.assign(ratings=ratings)))
     app = healthy(lab("results", run=rated, tab="With people"))
-    assert [tab.label for tab in app.tabs] == ["Bias", "With people", "What helps", "Judgments"]
+    assert [tab.label for tab in app.tabs] == [
+        "Bias",
+        "Orders",
+        "With people",
+        "What helps",
+        "Judgments",
+    ]
     said = texts(app)
     assert "Undecided how judge-7b compares with another person" in said
     assert "May it replace a rater?" in said
     assert not app.info
     without = healthy(lab("results", run=alone, tab="With people"))
-    assert [tab.label for tab in without.tabs] == ["Bias", "What helps", "Judgments"]
+    assert [tab.label for tab in without.tabs] == ["Bias", "Orders", "What helps", "Judgments"]
     assert any("No human scores" in part.value for part in without.info)
 
 

@@ -121,7 +121,7 @@ def test_a_key_goes_to_no_other_address(lab: Lab, server: FakeServer) -> None:
 def test_what_is_no_key_is_refused_and_not_repeated(lab: Lab, server: FakeServer) -> None:
     app = with_server(lab("setup"), server.base_url)
     app = field_of(app).set_value("two words").run()
-    assert "This is no key" in texts(app)
+    assert "This is not a key" in texts(app)
     assert "two words" not in texts(app)
     assert app.session_state["frame keys"].keys == {}
 

@@ -792,3 +792,60 @@ def test_exposure_and_tokens_are_on_the_page(lab: Lab) -> None:
     exposed = next(table.value for table in app.dataframe if "Position 2" in table.value)
     assert exposed.to_numpy().min() == exposed.to_numpy().max() > 0
     assert "tokens in and" in texts(app)
+
+
+def test_a_sample_takes_one_answer_of_each_prompt_first(lab: Lab) -> None:
+    app = confirmed(lab("setup"))  # 9 answers to 3 prompts
+    choice = next(box for box in app.radio if box.label == "Answers to use")
+    assert choice.options == ["All 9", "3: one per prompt, drawn at random", "A random sample of…"]
+    assert app.button(key="launch-go").label == "Launch 180 calls"
+    app = choice.set_value("prompts").run()
+    assert app.button(key="launch-go").label == "Launch 60 calls"
+    items = held(app).dataset().items
+    assert len({item.prompt for item in items}) == len(items) == 3
+    choice = next(box for box in app.radio if box.label == "Answers to use")
+    app = choice.set_value("some").run()
+    number = next(box for box in app.number_input if box.label == "Number of answers")
+    app = number.set_value(5).run()
+    prompts = [item.prompt for item in held(app).dataset().items]
+    assert sorted(prompts.count(name) for name in {*prompts}) == [1, 2, 2]
+    choice = next(box for box in app.radio if box.label == "Answers to use")
+    app = choice.set_value("all").run()
+    assert held(healthy(app)).study.data[0].take is None
+    assert app.button(key="launch-go").label == "Launch 180 calls"
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (8, "Too few to see a strong bias. To rule one out you need at least"),
+        (10, "Enough to see a strong bias. To rule one out you need at least"),
+    ],
+)
+def test_the_card_says_whether_a_strong_bias_would_be_seen(
+    lab: Lab, answers: int, said: str
+) -> None:
+    rows = [f"Una respuesta bastante larga, la número {k}.;Viaje {k}.;3" for k in range(answers)]
+    text = "\n".join(["Lo que escribió;Lo que se pidió;Nota", *rows])
+    assert said in texts(healthy(confirmed(lab("setup"), text)))
+
+
+def test_a_pasted_rubric_is_said_before_it_is_used(lab: Lab) -> None:
+    from tests.data.test_understood import YAML
+
+    app = step(lab("setup"), 2).segmented_control(key="rubric-kind").set_value("own").run()
+    before = held(app).study.rubric
+    app = app.text_area(key="rubric-pasted").set_value(YAML).run()
+    said = texts(healthy(app))
+    assert "Read as YAML: three scores, 1, 3 and 5. 2 and 4 are missing." in said
+    assert "We kept “Partly helpful, something is missing” as one text." in said
+    assert held(app).study.rubric == before
+    app = pressed(app, "Add 2 and 4")
+    rubric = held(app).rubric(None)
+    assert (rubric.name, rubric.criteria[0].scores) == ("Helpfulness", (1, 2, 3, 4, 5))
+    assert app.text_area(key="rubric-pasted").value == ""
+    app = app.text_area(key="rubric-pasted").set_value(YAML).run()
+    app = pressed(app, "Keep three scores")
+    assert held(app).rubric(None).criteria[0].scores == (1, 3, 5)
+    app = app.text_area(key="rubric-pasted").set_value("Give 5 points").run()
+    assert "came nearest" in app.error[0].value

@@ -22,7 +22,7 @@ def biased(items: int = 40) -> made.Findings:
 
 
 def test_four_slides_ask_show_and_advise() -> None:
-    found = biased()
+    found = made.findings(made.options_table({"judge-7b": made.always_first}, items=40))
     question, example, picture, advice = slides(
         found, subject_of(found), text_of="text of call {}".format
     )
@@ -31,7 +31,8 @@ def test_four_slides_ask_show_and_advise() -> None:
     assert "in 6 orders of the same options, each twice." in question
     assert "text of call " in example
     assert example.count('<div class="stack">') == 2
-    assert example.count("chosen first") >= 1
+    assert "The same answer in two orders: 2\u00a0points apart" in example
+    assert '<li class="first">' in example
     assert "judge-7b favours the option listed first" in picture
     assert '<span class="badge effect">Biased</span>' in picture
     assert "<svg" in picture

@@ -15,7 +15,6 @@ from rubriclab.figures.pictures import (
     levelled_factors,
     row_forest,
     score_cells,
-    score_slopes,
     share_bars,
     target_cells,
 )
@@ -75,22 +74,6 @@ def test_a_score_that_was_never_given_is_a_dash() -> None:
     picture = score_cells(findings, 0)
     assert [point.text for point in picture.series[0].points] == ["–"] * 3
     assert "never given" in picture.points[0].hover[1]
-
-
-def test_slopes_show_the_number_that_stands_beside_them(findings: made.Findings) -> None:
-    facts = subject_of(findings)
-    picture = score_slopes(findings, facts)
-    row = findings.select("turn" if facts.by_turn else "line")[0]
-    assert picture.mean[1] - picture.mean[0] == pytest.approx(row.value, abs=1e-12)
-    assert (picture.difference.low, picture.difference.high) == row.interval
-    # Every item in every order: the lines' own mean is the row.
-    changes = [line.points[1].value - line.points[0].value for line in picture.series]
-    assert sum(changes) / len(changes) == pytest.approx(row.value, abs=1e-9)
-    assert len(draw(picture).data) >= 3
-    assert {(shape.type, shape.yref) for shape in draw(picture).layout.shapes} == {
-        ("rect", "y2"),
-        ("line", "y2"),
-    }
 
 
 def test_criteria_cells_and_forest() -> None:

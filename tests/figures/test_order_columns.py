@@ -122,6 +122,8 @@ def test_pairs_and_criteria_have_their_own_words() -> None:
     assert [cell.text for cell in columns(pair)[0].cells] == ["a", "b"]
     assert result_text(pair, [one]) == "draft-a wins"
     assert "won in **2 of 2**" in tally_text(pair)
+    nobody = OrderResult(("draft-a", "draft-b"), ((None,),))
+    assert asked_text(pair, [nobody]) == "Recorded. Asked once: no winner."
     names = ("Clarity", "Completeness")
     up, down = OrderResult(names, ((2, 4),)), OrderResult(names[::-1], ((3, None),))
     criteria = Tried("criteria", names, (up, down))

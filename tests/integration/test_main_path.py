@@ -73,10 +73,10 @@ def test_own_file_to_heatmap_in_six_clicks(browser: Browser, tmp_path: Path) -> 
         page.get_by_role("heading", name="Runs", level=1).wait_for()
         page.get_by_text("of 80 calls").first.wait_for(timeout=300_000)
         row = page.locator('[class*="st-key-run-"]').filter(has_text="redacciones")
-        row.get_by_role("button", name="Open results").wait_for(
+        row.get_by_role("button", name="Results").wait_for(
             timeout=600_000
         )  # the run has ended by itself
-        click(row.get_by_role("button", name="Open results"))
+        click(row.get_by_role("button", name="Results"))
         page.get_by_text("How often each position was chosen").wait_for(timeout=60_000)
         settled(page)
         assert page.get_by_role("combobox", name="Run").input_value() == "redacciones, score order"
@@ -132,7 +132,7 @@ def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(
         settled(page)
         click(page.get_by_role("button", name="Launch 160 calls"))
         row = page.locator('[class*="st-key-run-"]').filter(has_text="drafts")
-        click(row.get_by_role("button", name="Open results"))
+        click(row.get_by_role("button", name="Results"))
         page.locator('[aria-label^="Heatmap"], [alt^="Heatmap"]').first.wait_for()
         assert click.count == 16
     assert len(judge.bodies) == 161  # the test was one
@@ -193,7 +193,7 @@ def test_a_hostile_file_is_shown_as_text_and_runs_nothing(browser: Browser, tmp_
         settled(page)
         page.get_by_role("button", name=re.compile("Launch ")).click()
         row = page.locator('[class*="st-key-run-"]').filter(has_text="onerror")
-        row.get_by_role("button", name="Open results").click(timeout=120_000)
+        row.get_by_role("button", name="Results").click(timeout=120_000)
         settled(page)
         assert strays == []
         assert page.locator("img[src=x]").count() == 0

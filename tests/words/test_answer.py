@@ -901,7 +901,7 @@ def test_criteria_name_the_one_that_moves_most() -> None:
     assert said.line.startswith("By position, all criteria score ")
     assert position.badge == "Yes"
     # D of the third: 2 x (1 - 1/3); of all: root((1 + 1 + 4) / 3) x (1 - 1/3).
-    assert position.sentence.startswith("Where a criterion is listed moves its score by 0.94")
+    assert position.sentence.startswith("By 0.94")
     assert f"most: style, 1.33{NBSP}points." in position.sentence
 
 
