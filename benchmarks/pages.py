@@ -45,7 +45,7 @@ def cold(browser: Any, address: str, redraw: str = "") -> tuple[float, float]:
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     try:
         page = context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(300_000)  # a busy machine is slow on both servers
         page.goto(address)
         page.wait_for_function(STILL)
         drawn, again = page.evaluate("() => window.__still") / 1000, float("nan")

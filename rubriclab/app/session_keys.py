@@ -34,8 +34,8 @@ STAYS = (
 )
 
 NO_KEY = (
-    "This is not a key: it is empty, or contains spaces, line breaks or non-ASCII characters. Copy it "
-    "again."
+    "This is not a key: it is empty, or contains spaces, line breaks or non-ASCII characters. "
+    "Copy it again."
 )
 
 

@@ -210,6 +210,20 @@ def looks_at(judgments: Judgments, looked: Looked, smallest: Smallest) -> list[L
     return looks_of(arms, looked, smallest)
 
 
+def is_over(judgments: Judgments, smallest: Smallest) -> bool:
+    """Return whether a run with looks has nothing left to ask, as far as its judgments show.
+
+    Each judge has all its planned calls, or a last look that has the answer. A run whose further
+    calls were begun all the same is not over.
+    """
+    for known in judgments.looked:
+        if known.complete < len(known.looks.units):
+            looks = looks_at(judgments, known, smallest)
+            if not looks or not looks[-1].stops:
+                return False
+    return bool(judgments.looked) and len(judgments.counted.rows) == len(judgments.table.rows)
+
+
 def looks_of(arms: Sequence[Arm], looked: Looked, smallest: Smallest) -> list[Look]:
     """Return the look after each complete batch, at one setting of a judge.
 

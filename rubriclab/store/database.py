@@ -499,15 +499,16 @@ class Database:
         with in_words(self.path):
             self._open(self.path)
 
-    def end_dead_runs(self) -> None:
-        """Mark the runs that a dead process left running as interrupted.
+    def end_dead_runs(self) -> list[str]:
+        """Mark the runs that a dead process left running as interrupted, and return their IDs.
 
         Only whoever has just got the file may ask for this: no process runs them then.
         """
         if self.read_only or self._new:
-            return
+            return []
         with in_words(self.path), self._db.cursor() as cursor:
-            if cursor.execute("SELECT 1 FROM runs WHERE state = 'running'").fetchall():
+            left = cursor.execute("SELECT id FROM runs WHERE state = 'running'").fetchall()
+            if left:
                 self.writes += 1
                 cursor.execute(
                     """
@@ -518,6 +519,7 @@ class Database:
                     WHERE state = 'running'
                     """
                 )
+        return [str(id) for (id,) in left]
 
     def _serve_copies(self) -> None:
         """Listen beside the file, if that was asked for. It must be open, and not listened to."""

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.looks import is_over
 from rubriclab.data.limits import user_path
 from rubriclab.model.consent import Consent
 from rubriclab.model.data import DataSet, Item
@@ -32,6 +35,7 @@ from rubriclab.model.judgment import (
     JudgmentTable,
 )
 from rubriclab.model.looks import RunLooks
+from rubriclab.model.study import ReadingPart, validated
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.database import (
     WAIT_SECONDS,
@@ -104,14 +108,25 @@ class Store(Reader):
     def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
         """Open the store in a file. A new file is made by the first thing that is kept in it.
 
-        Runs that a dead process left running become interrupted. Raises LabError that says what to
-        do.
+        Runs that a dead process left running become interrupted, or finished where their last look
+        has the answer. Raises LabError that says what to do.
         """
         store = cls(open_database(path, read_only=read_only))
         if store._db.users == 1:
             # Only the first opening in this process: later ones find runs that this process runs.
-            store._db.end_dead_runs()
+            for id in store._db.end_dead_runs():
+                with suppress(Exception):  # whatever is wrong with a run, the store has to open
+                    if store._is_over(id):
+                        store.set_state(id, "finished")
         return store
+
+    def _is_over(self, id: str) -> bool:
+        """Return whether a run was killed after a batch whose look has the answer."""
+        table = self.table(id)
+        if table.looks is None or table.rows.empty:
+            return False
+        reading = validated(ReadingPart, dict(table.reading), "")
+        return is_over(Judgments(table, reading.unit), reading.smallest)
 
     @classmethod
     def open_when_free(cls, path: str | Path, *, told: Told | None = None) -> Self:

@@ -384,6 +384,31 @@ def test_a_run_that_was_killed_before_a_look_needs_no_judge_to_end(
         Run(store, made)
 
 
+@pytest.mark.parametrize(
+    ("calls", "first", "ask_all", "state"),
+    [
+        (200, 0.7, False, "finished"),  # the look after 20 answers has the answer
+        (199, 0.7, False, "interrupted"),
+        (210, 0.7, True, "interrupted"),  # the rest was being asked
+        (200, 0.0, False, "interrupted"),
+        (60, 0.7, False, "interrupted"),  # before the first look
+        (400, 0.0, False, "finished"),
+    ],
+)
+def test_a_store_that_is_opened_takes_the_look_that_a_kill_prevented(
+    tmp_path: Path, scripted: Scripted, calls: int, first: float, ask_all: bool, state: str
+) -> None:
+    path = tmp_path / "lab.duckdb"
+    scripted(leaning(first))
+    with Store.open(path) as store:
+        run = ended(Run(store, looked_plan(), max_calls=calls, ask_all=ask_all)).run
+        store.set_state(run, "running")
+    with Store.open(path) as store:
+        info = store.run(run)
+        assert (info.state, info.done) == (state, calls)
+        assert ("the lab was ended" in info.reason) == (state == "interrupted")
+
+
 def failing(keys: set[str], script: Script) -> Script:
     """These calls fail the first time they are asked, for good."""
     return lambda call, nth: (

@@ -51,7 +51,7 @@ def other_process(code: str, **values: object) -> subprocess.Popen[str]:
 
 
 def answer_of(process: subprocess.Popen[str]) -> str:
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=300)
     return said
 
 

@@ -24,6 +24,7 @@ from rubriclab.words.phrases import NBSP, number
 from rubriclab.words.subject import subject_of, subjects_of_orders
 from rubriclab.words.what_helps import helps_answer
 from rubriclab.words.with_people import has_people, people_answer, people_answers
+from rubriclab.words.yardstick import whom
 from tests.tables import ORDERS, choose, comparisons, findings, in_forms, options, study
 
 
@@ -215,6 +216,17 @@ def test_the_recorded_stories_have_four_judges_and_ratings_by_people() -> None:
     for answer in given:
         assert answer.questions
         assert "the sample's author aimed at" not in "\n".join(answer.lines())
+
+
+@pytest.mark.papers(73)
+def test_the_recorded_ways_to_ask_are_five_of_one_judge_with_intended_levels() -> None:
+    recorded = Findings(Judgments(read_bundle(data_path("example-ways.zip"))))
+    ways = [condition.reorder for condition in recorded.conditions]
+    assert ways == ["bare", "options", "criteria", "pairs", "lists"]
+    assert {condition.judge for condition in recorded.conditions} == {"smollm2-135m-q8"}
+    assert whom(recorded) == "the intended levels"
+    changes = {ways[row.condition]: row.value for row in recorded.select("result_change")}
+    assert (changes["options"], changes["pairs"], changes["lists"]) == (0.0, 1.0, 1.0)
 
 
 @pytest.mark.papers(73)
