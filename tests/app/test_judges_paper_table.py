@@ -128,14 +128,12 @@ def test_names_from_outside_are_shown_as_they_are(lab: Lab) -> None:
     assert "&lt;img" in html
 
 
-def test_one_judge_with_several_forms_has_the_table_in_the_fold(lab: Lab) -> None:
+def test_one_judge_with_several_forms_has_the_table_among_its_forms(lab: Lab) -> None:
     levels = [
         Condition("a", "A", "balanced", variant={"temperature": level}) for level in (0.0, 1.0)
     ]
     found = made.several(*levels, rules={"a": made.mostly_first})
-    app = lab("results", run=kept(found.judgments.table))
-    app.session_state["more"] = True
-    html = table_of(healthy(app.run()))
+    html = table_of(healthy(lab("results", run=kept(found.judgments.table), **VIEW)))
     assert rows_of(html)[0] == ["", "0", "1"]  # levels side by side, several measures below each
 
 
