@@ -61,7 +61,7 @@ def with_key(page: Any, url: str, server: FakeServer, answers: Path) -> None:
     page.keyboard.press("Tab")
     settled(page)
     key_field(page).fill(KEY)
-    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
     page.get_by_role("button", name="Send the key").click()
     page.get_by_role("button", name="Forget").wait_for()
     settled(page)
@@ -88,7 +88,7 @@ def test_a_reload_keeps_all_but_the_key_which_is_never_on_the_disk(
         assert other.locator(".st-key-returned").count() == 0
         other.close()
         key_field(page).fill(KEY)
-        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
         page.get_by_role("button", name="Send the key").click()
         page.get_by_role("button", name="Forget").wait_for()
         settled(page)
