@@ -446,7 +446,7 @@ def _row(
             horizontal=True, horizontal_alignment="right", vertical_alignment="center"
         )
         with buttons:
-            pressed = _main_button(info, chip, held)
+            pressed = _main_button(info, chip)
             if own:
                 _menu(info)
         # Sentences have room only below the columns.
@@ -484,13 +484,12 @@ def _small(lines: Iterable[str]) -> str:
     return "  \n".join(f":small[{line}]" for line in lines)
 
 
-def _main_button(info: RunInfo, chip: Chip, held: bool) -> bool:
+def _main_button(info: RunInfo, chip: Chip) -> bool:
     """Draw the one button of a row; return whether the run is to go on."""
     if info.state in STOPPED and info.planned > 0:
         if _asks_for_keys(info):
             return False
-        label = "Go on" if not held else "Ask on"
-        return again_button(info, f"resume-{info.id}", label=label)
+        return again_button(info, f"resume-{info.id}")
     open_button("See why" if chip.why else "Results", info, tab="Judgments" if chip.why else "")
     return False
 
@@ -516,14 +515,13 @@ def again_button(
     info: RunInfo,
     key: str,
     kind: Literal["primary", "secondary"] = "secondary",
-    label: str = "Go on",
 ) -> bool:
     """Draw the button that goes on with a stopped run, and return whether it was pressed.
 
     If every call was made, it retries those that failed. Judgments made elsewhere have no button.
     """
     if info.state != "failed":
-        return st.button(label, icon=":material/play_arrow:", key=key, type=kind)
+        return st.button("Go on", icon=":material/play_arrow:", key=key, type=kind)
     if state.kept(info.id).plan is None:
         return False
     return st.button("Retry failed calls", icon=":material/replay:", key=key, type=kind)

@@ -106,12 +106,12 @@ def test_the_recorded_stories_open_in_the_tab_of_judges(lab: Lab) -> None:
     (run,) = (info.id for info in state.examples().runs() if info.name.startswith("HANNA"))
     app = healthy(lab("results", run=run, tab="Judges"))
     shown = app.dataframe[0].value
-    assert shown["Judge"].tolist() == [
+    assert set(shown["Judge"]) == {
         "smollm2-135m-q8, Q8_0",
         "smollm2-135m, Q4_1",
         "smollm2-135m-q8, temperature 1",
         "gemma-3-270m, Q4_K_M",
-    ]
+    }
     assert shown["r with people"].notna().all()
 
 
