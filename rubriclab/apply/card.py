@@ -22,7 +22,7 @@ from rubriclab.core.topic import QUESTIONS, Findings, Row
 from rubriclab.data.limits import user_path
 from rubriclab.data.tables import json_value
 from rubriclab.judges.client import request_body
-from rubriclab.measures.advice import advice_of
+from rubriclab.measures.advice import advice_of, word_of_setting
 from rubriclab.measures.expected_error import ExpectedError, error_by_orders
 from rubriclab.measures.protocols import AVERAGE, BEST, CORRECTED, FORMS
 from rubriclab.measures.reliability import ONE_ORDER, pooled
@@ -99,6 +99,7 @@ def card_of(
             "calls": number,
         },
         "promise": asdict(promises[number]) | {"one_order": promises[1].distance},
+        "ladder": word_of_setting(findings, widest.code),
         "bias": {
             question: _bias(verdicts[question]) for question in QUESTIONS if question in verdicts
         },
@@ -325,6 +326,7 @@ class CardFile(Part):
     simulated: the judge was a simulation, so the card is only an exercise.
     study: what the card asks. It names no file, address or key.
     protocol: the method's name, its orders and the number of calls for a score.
+    ladder: the word of the run's verdicts together; cards of earlier versions have none.
     bias: the run's verdicts by question, for information.
     sha256: the hash of all other fields.
     """
@@ -336,6 +338,7 @@ class CardFile(Part):
     study: Study
     protocol: dict[str, Any]
     promise: Promise
+    ladder: str | None = None
     bias: dict[str, Any]
     sha256: str
 

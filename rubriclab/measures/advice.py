@@ -11,6 +11,7 @@ from typing import Literal
 
 from rubriclab.core.fairness import LOW, ONE_SCORE, ONE_TIE, UNKNOWN
 from rubriclab.core.judgments import widest
+from rubriclab.core.ladder import LadderWord, ladder_word
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import MIN_UNITS, Verdict, Verdicts
 from rubriclab.measures.expected_error import ExpectedError, error_by_orders
@@ -191,3 +192,13 @@ def gap_matters(given: Verdicts | None, gap: Row | None) -> bool:
     if given is None or given.mean is None or gap is None or not given.gate.open:
         return False
     return bool(gap.interval[0] > given.mean.smallest)
+
+
+def word_of_setting(findings: Findings, condition: int) -> LadderWord | None:
+    """Return the word of the ladder for a condition's setting; None where nothing is judged."""
+    verdicts = findings.verdicts_of(condition)
+    if verdicts is None:
+        return None
+    gaps = findings.select("largest_gap", condition=verdicts.condition)
+    gap = next(iter(gaps), None)
+    return ladder_word(verdicts, gap_matters=gap_matters(verdicts, gap))

@@ -26,6 +26,7 @@ from rubriclab.model.data import Comparison, Criterion, DataSet, Item, Option, R
 from rubriclab.model.judge import JudgeSettings, read_options
 from rubriclab.model.study import (
     DataPart,
+    DesignPart,
     PromptPart,
     RubricPart,
     Study,
@@ -171,7 +172,9 @@ def _read_study(path: str | Path, named: Path, items: int | None, files: Folder)
     if str(path) == "demo":
         # The sample's answers judged by the small embedded model, options in every balanced order.
         name = "Sample" if items is None else f"Sample, {items} answers"
-        return Study(name=name, data=(DataPart(sample=True),))
+        sample = (DataPart(sample=True),)
+        # Like a study of Set up: it asks no more once the answer is clear.
+        return Study(name=name, data=sample, design=DesignPart(stop="known"))
     if not names_file(path):
         return read_study(named)
     if Path(path).suffix not in ("", ".toml"):

@@ -12,6 +12,7 @@ import pytest
 
 import rubriclab as rl
 from rubriclab.api import Run
+from rubriclab.exports.table import document
 from rubriclab.measures.advice import advice_of
 from rubriclab.model.judgment import RULES
 from rubriclab.model.text import digest
@@ -200,6 +201,12 @@ def test_a_margin_holds_for_the_upper_end_of_the_error(served: Served) -> None:
     with pytest.raises(rl.LabError, match="which is not within"):
         run.card("one order", margin=between)
     assert run.card("one order", margin=promise["high"])["promise"] == promise
+
+
+def test_the_card_says_the_same_word_as_results(served: Served) -> None:
+    run, _, _ = served
+    (entry,) = document(run.findings)["ladder"]
+    assert run.card("one order")["ladder"] == entry["word"] == "Biased"
 
 
 def test_what_cannot_be_promised_is_refused(served: Served, tmp_path: Path) -> None:
