@@ -1,6 +1,8 @@
 """Check the presentation in a browser: one click from Results, keys, full screen, and a phone."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,6 +62,26 @@ def test_one_click_four_slides_by_keys_and_back(browser: Browser, address: str) 
         page.keyboard.press("Escape")
         page.get_by_role("button", name="Present").wait_for()
         page.wait_for_function("() => !location.search.includes('present')")
+
+
+def test_two_clicks_give_a_report_that_prints_on_a_sheet_for_each_judge(
+    browser: Browser, address: str, tmp_path: Path
+) -> None:
+    with browser() as page:
+        visit(page, f"{address}/results")
+        page.get_by_role("link", name="Export").click()
+        with page.expect_download() as downloaded:
+            page.get_by_role("button", name="Download report").click()
+        path = tmp_path / downloaded.value.suggested_filename
+        downloaded.value.save_as(path)
+        assert path.name.endswith(".page.html")
+        page.goto(path.as_uri())
+        sheets = page.locator(".sheet")
+        assert sheets.count() == 2, "the recorded example has two judges"
+        for sheet in sheets.all():
+            assert sheet.evaluate("sheet => sheet.scrollHeight <= sheet.clientHeight")
+        printed = page.pdf(prefer_css_page_size=True)
+        assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 2
 
 
 def test_a_slide_fits_a_phone(browser: Browser, address: str) -> None:
