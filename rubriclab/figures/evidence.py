@@ -185,7 +185,12 @@ def _chosen(subject: Subject, swings: list[Swing], answers: dict[str, Tried]) ->
 
 
 def _sentence(subject: Subject, swings: list[Swing]) -> str:
-    """Say that the example was picked, and how far the others move."""
+    """Say that the example was picked, how far the others move, and whether noise is in it."""
+    moved = _how_far(subject, swings)
+    return moved if subject.repeated else f"{moved} {say('asked_once', WORDS)}"
+
+
+def _how_far(subject: Subject, swings: list[Swing]) -> str:
     counts = count_swings(swings)
     many = count(len(swings), unit_noun("", subject.reorder))
     if subject.reorder in CHOICES:
