@@ -1,9 +1,11 @@
 """Draw step 3 of Set up: where each judge runs and how it is asked."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -22,6 +24,9 @@ from rubriclab.model.judge_kind import JudgeKind, all_kinds
 from rubriclab.model.judge_options import Effects
 from rubriclab.model.study import DEFAULT_JUDGE, validated
 from rubriclab.model.text import LabError, shorten
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 WORDS = SETUP["judge"]
 """Labels and help of this step."""
@@ -269,6 +274,29 @@ def _embedded(judge: JudgeSettings) -> dict[str, Any]:
 
 def _server(judge: JudgeSettings) -> dict[str, Any]:
     """Draw the form of an API or a server, and return the settings."""
+    addresses = _addresses(judge)
+    left, right = st.columns(2)
+    with right:
+        pasted = paste_field(addresses[0], judge.ca_file, key="judge-paste")
+    variable = _key_name(judge, pasted)
+    if len(addresses) > 1:
+        st.caption(f"It also asks {safe(', '.join(addresses[1:]), 400)}.")
+    try:
+        _require_key(variable or None)
+    except LabError as fault:
+        raise LabError(f"{fault} Or paste a key for this session.") from None
+    # Whoever has pasted a key has agreed to its address by a click.
+    offered = _offered_models(judge, addresses, variable, at_once=pasted is not None)
+    values = {
+        "model": _model(judge, offered, left),
+        "base_urls": addresses,
+        "key_env": variable or None,
+    }
+    return values | _manner(judge, offered)
+
+
+def _addresses(judge: JudgeSettings) -> tuple[str, ...]:
+    """Ask for the provider and its address. Further addresses come from a study file."""
     left, right = st.columns(2)
     provider = next(iter(PROVIDERS))
     ask(
@@ -281,53 +309,62 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
     )
     start = judge.base_urls[0] if judge.base_urls else PROVIDERS[provider][0]
     address = ask(right.text_input, "Base URL", key="judge-url", start=start, max_chars=500)
-    left, right = st.columns(2)
-    with right:
-        pasted = paste_field(address, judge.ca_file, key="judge-paste")
-    named = judge.key_env if judge.key_env and not is_pasted(judge.key_env) else ""
+    return (address, *judge.base_urls[1:])
+
+
+def _key_name(judge: JudgeSettings, pasted: str | None) -> str:
+    """Return the name of the pasted key or of the environment variable that holds one; may be
+    empty.
+    """
+    was_pasted = judge.key_env is not None and is_pasted(judge.key_env)
     with st.expander("Use a key from the environment instead", icon=":material/key:"):
         variable = ask(
             st.text_input,
             "Environment variable with the key (optional)",
             key="judge-key",
-            start=named,
+            start="" if was_pasted else judge.key_env or "",
             max_chars=100,
             placeholder="OPENAI_API_KEY",
             help=KEY_HELP,
         )
     if pasted is not None:
         st.caption(STAYS)
-        variable = pasted
-    elif not variable and judge.key_env and is_pasted(judge.key_env):
+        return pasted
+    if not variable and was_pasted:
         st.caption("A key was pasted here before. It is not kept over a reload: paste it again.")
-    addresses = (address, *judge.base_urls[1:])
-    if len(addresses) > 1:
-        st.caption(f"It also asks {safe(', '.join(addresses[1:]), 400)}.")
-    try:
-        _require_key(variable or None)
-    except LabError as fault:
-        raise LabError(f"{fault} Or paste a key for this session.") from None
-    keys = session_keys()
+    return str(variable)
+
+
+def _offered_models(
+    judge: JudgeSettings, addresses: tuple[str, ...], variable: str, *, at_once: bool
+) -> Offered:
+    """Return what the server said that it offers.
+
+    Nothing is sent before a click, because the address may come from a study that somebody else
+    wrote. ``at_once``: the user has agreed to the address already.
+    """
     answers: dict[tuple[str, str], Offered] = st.session_state.setdefault("setup offers", {})
-    offered = answers.get((address, variable), Offered())
+    known = answers.get((addresses[0], variable))
     with faults():
         typed = {"name": "this judge", "kind": "openai", "base_urls": addresses}
         more = {"key_env": variable or None, "ca_file": judge.ca_file}
         settings = validated(JudgeSettings, typed | more)
-        require_consents([settings], keys.keys, _consents())
-        # Send nothing before a click: the address may come from a study that somebody else wrote.
-        # Whoever has pasted a key has agreed to its address by a click.
-        at_once = pasted is not None and (address, variable) not in answers
+        require_consents([settings], session_keys().keys, _consents())
         wanted = st.button("Ask for its models", icon=":material/search:", key="judge-models")
-        if wanted or at_once:
+        if wanted or (at_once and known is None):
             with st.spinner("Asking the server for its models …"):
-                offered = answers[address, variable] = _offered(settings)
-            if len(offered.models) == 1 and not st.session_state.get("judge-model"):
-                st.session_state["judge-model"] = offered.models[0]
-    known, why = offered.models, offered.why
+                known = answers[addresses[0], variable] = _offered(settings)
+            if len(known.models) == 1 and not st.session_state.get("judge-model"):
+                st.session_state["judge-model"] = known.models[0]
+    return known or Offered()
+
+
+def _model(judge: JudgeSettings, offered: Offered, place: DeltaGenerator) -> str:
+    """Ask for the model: one that the server offers, or a typed name. Say why none is offered."""
+    known = offered.models
     own = judge.model if judge.about.form == "server" else known[0] if len(known) == 1 else None
     model = ask(
-        left.selectbox,
+        place.selectbox,
         "Model",
         list(dict.fromkeys([*known, *([own] if own else [])])),
         key="judge-model",
@@ -339,39 +376,35 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
         if known
         else "Type the name, or ask the server for its models.",
     )
-    if why:
-        st.caption(safe(why, 300))
-    values = {
-        "model": model or "",
-        "base_urls": addresses,
-        "key_env": variable or None,
-    }
+    if offered.why:
+        st.caption(safe(offered.why, 300))
+    return model or ""
+
+
+def _manner(judge: JudgeSettings, offered: Offered) -> dict[str, Any]:
+    """Ask whether the server is sent chats or typed questions; return the settings of that."""
     decides = judge.about.typed_questions
     decided = judge.options if decides else {}
     own_form = [decided.get("form", "systemone")] if decides else []
     forms = list(dict.fromkeys([*own_form, *offered.forms]))
-    start = "decisions" if decides else "chat"
     asked = "chat"
     if forms:
+        start = "decisions" if decides else "chat"
         asked = segments(
             "How is it asked?", WORDS["asked"], key="judge-asked", start=start, hidden=False
         )
     if asked == "chat":
-        if decides:
-            values["options"] = {}
-        return values | {"kind": "openai"}
-    start = decided.get("question", "choice")
+        chat: dict[str, Any] = {"kind": "openai"}
+        return chat | {"options": {}} if decides else chat
     listed_as = segments(
         "How are the options listed?",
         WORDS["questions"],
         key="judge-question",
-        start=start,
+        start=decided.get("question", "choice"),
         hidden=False,
     )
-    return values | {
-        "kind": "decisions",
-        "options": decided | {"form": forms[0], "question": listed_as},
-    }
+    options = decided | {"form": forms[0], "question": listed_as}
+    return {"kind": "decisions", "options": options}
 
 
 def _provider_chosen() -> None:
