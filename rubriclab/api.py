@@ -332,8 +332,8 @@ class Run:
 
         .html: report. .page.html: report on one sheet for each judge. .zip: the run itself. .csv:
         judgments. .numbers.csv, .tex: every number. .card.json: judge card. ``report`` holds the
-        options of ``report_html``, those of ``card``, or ``texts`` for a sheet. Raises LabError
-        for another ending.
+        options of ``report_html``, those of ``card``, or ``texts`` and ``judge`` for sheets. Raises
+        LabError for another ending.
         """
         from rubriclab.data.safe_files import csv_text
         from rubriclab.exports.report import report_html
@@ -363,13 +363,14 @@ class Run:
             f".tex or .card.json."
         )
 
-    def _one_page(self, *, texts: bool = False) -> str:
+    def _one_page(self, *, texts: bool = False, judge: str = "") -> str:
         from rubriclab.exports.presentation import one_page
 
         return one_page(
             self.findings,
             study=None if self.plan is None else self.plan.study,
             text_of=self.judged_text if texts else None,
+            judge=judge,
             run=self.id or "",
             printed=datetime.now(),
         )
@@ -411,7 +412,7 @@ class Run:
         elif ending == ".card.json":
             content = self.content(ending, **card)
         elif ending == ".page.html":
-            content = self.content(ending, texts=texts)
+            content = self.content(ending, texts=texts, judge=card.get("judge", ""))
         else:
             content = self.content(ending, texts=texts, title=title)
         write_atomically(path, content)
@@ -422,7 +423,7 @@ LONG_ENDINGS = (".card.json", ".page.html")
 """Endings of two parts, which decide what is written."""
 EXPORT_OPTIONS = {
     ".html": ("texts", "title"),
-    ".page.html": ("texts",),
+    ".page.html": ("texts", "judge"),
     ".card.json": ("protocol", "margin", "judge"),
 }
 """Which options of ``Run.export`` a kind of file has. All other kinds have none."""
@@ -439,8 +440,8 @@ def _refuse_options(name: str, ending: str, options: Mapping[str, Any]) -> None:
     if extra:
         raise LabError(
             f"{name} has no {', '.join(extra)}. Only a report (.html) has texts and a title, and "
-            f"one on one sheet (.page.html) has texts. Only a judge card (.card.json) has the "
-            f"other options."
+            f"one on A4 sheets (.page.html) has texts and a judge. Only a judge card (.card.json) "
+            f"has the other options."
         )
 
 

@@ -21,6 +21,7 @@ from rubriclab.core.operations import derived
 from rubriclab.data.lab_folder import lab_folder
 from rubriclab.data.safe_files import csv_text
 from rubriclab.exports.gate_lines import derived_line
+from rubriclab.exports.presentation import MOST_SHEETS
 from rubriclab.exports.report import INCLUDE, default_title, drawings_of, svg_of
 from rubriclab.model.judgment import RULES
 from rubriclab.model.text import count, file_name
@@ -96,15 +97,22 @@ def _choice(label: str, options: Mapping[str, T], key: str, help: str | None = N
 
 def _one_page(run: Kept, name: str, left: Any, right: Any) -> None:
     """Draw the report of one sheet for each judge: its options on the left, itself on the right."""
+    every = subjects(run.findings)
+    judges = list(dict.fromkeys(subject.judge for subject in every))
     with left:
-        sheets = len(subjects(run.findings))
-        said = "One A4 sheet, ready to print."
-        if sheets > 1:
-            said = f"One A4 sheet for each judge and setting, {sheets} in all, ready to print."
-        st.markdown(said)
+        st.markdown("One A4 sheet for each judge and setting, ready to print.")
+        judge = ""
+        if len(judges) > 1:
+            choices = judges if len(every) > MOST_SHEETS else ["", *judges]
+            judge = st.selectbox(
+                "Judge",
+                choices,
+                format_func=lambda judge: results.plain_name(judge) if judge else "All judges",
+                key=f"page-judge-{run.id}",
+            )
         texts = st.toggle("Include the example's text", key="page-texts", help=TEXTS_OFF)
         with faults(), st.spinner("Writing the report…"):
-            content = run.content(".page.html", texts=texts)
+            content = run.content(".page.html", texts=texts, judge=judge)
             file = file_name(name, ".page.html")
             download("Download report (HTML)", content, file, type="primary", key="download-page")
             with right:

@@ -209,7 +209,9 @@ def export(
             "mean over all orders."
         ),
     ] = None,
-    judge: Annotated[str, Parameter(help="Judge of the judge card, if the run has several.")] = "",
+    judge: Annotated[
+        str, Parameter(help="Judge of the card or of the A4 sheet, if the run has several.")
+    ] = "",
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:

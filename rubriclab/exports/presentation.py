@@ -109,19 +109,29 @@ def one_page(
     *,
     study: Study | None = None,
     text_of: TextOf | None = None,
+    judge: str = "",
     run: str = "",
     printed: datetime | None = None,
 ) -> str:
     """Return the one-page report: one A4 sheet for each judge, data set and setting.
 
-    ``text_of``: None shows no judged text. ``run``: the ID of a run in a store, to name the
-    command that computes it again. Raises LabError for more than MOST_SHEETS sheets.
+    ``text_of``: None shows no judged text. ``judge``: only this judge. ``run``: the ID of a run in
+    a store, to name the command that computes it again. Raises LabError for an unknown judge, and
+    for more than MOST_SHEETS sheets.
     """
     every = subjects(findings)
+    if judge:
+        judges = sorted({subject.judge for subject in every})
+        every = [subject for subject in every if subject.judge == judge]
+        if not every:
+            raise LabError(
+                f"The run has no judge “{shorten(judge)}”. It has "
+                f"{shorten(', '.join(judges), 200)}."
+            )
     if len(every) > MOST_SHEETS:
         raise LabError(
             f"A one-page report has a sheet for each judge and setting, {MOST_SHEETS} at most. "
-            f"This run has {len(every)}. Write the full report instead."
+            f"This run has {len(every)}. Name one judge, or write the full report."
         )
     return ENVIRONMENT.get_template("one_page.html.jinja").render(
         title=shorten(default_title(findings), 200),

@@ -180,7 +180,7 @@ def test_from_set_up_to_results(lab: Lab) -> None:
 
 @pytest.mark.integration
 def test_launching_in_two_tabs_starts_one_run(lab: Lab) -> None:
-    tabs = [use_sample(lab("setup"), latency=0.02) for _ in range(2)]
+    tabs = [use_sample(lab("setup"), latency=0.3) for _ in range(2)]
     for tab in tabs:
         tab.button(key="launch-go").click().run()
     assert len(state.store().runs()) == 1

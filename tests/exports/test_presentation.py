@@ -67,6 +67,9 @@ def test_every_judge_has_a_sheet_of_its_own_and_many_are_refused() -> None:
     many = made.findings(made.options_table(judges, items=2))
     with pytest.raises(LabError, match=rf"{MOST_SHEETS} at most. This run has {MOST_SHEETS + 1}"):
         one_page(many)
+    assert one_page(many, judge="judge-3").count('<main class="sheet">') == 1
+    with pytest.raises(LabError, match="has no judge “judge-x”"):
+        one_page(many, judge="judge-x")
 
 
 def test_strangers_texts_run_nothing_and_have_a_limit() -> None:
