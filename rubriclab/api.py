@@ -363,6 +363,13 @@ class Run:
             f".tex or .card.json."
         )
 
+    @property
+    def _named_in_commands(self) -> str:
+        """The run's ID, if it was made here; an import may be in a store that no command opens."""
+        if self.store is None or self.id is None or self.store.imported(self.id):
+            return ""
+        return self.id
+
     def _one_page(self, *, texts: bool = False, judge: str = "") -> str:
         from rubriclab.exports.presentation import one_page
 
@@ -371,7 +378,7 @@ class Run:
             study=None if self.plan is None else self.plan.study,
             text_of=self.judged_text if texts else None,
             judge=judge,
-            run=self.id or "",
+            run=self._named_in_commands,
             printed=datetime.now(),
         )
 

@@ -118,7 +118,7 @@ def _one_page(run: Kept, name: str, left: Any, right: Any) -> None:
             with right:
                 st.caption("Preview")
                 _framed(content, "Preview of the one-page report", 1150)
-        _terminal(f"rubriclab export {run.id} --out report.page.html")
+        _terminal(run, "report.page.html")
 
 
 def _report(run: Kept, name: str, left: Any, right: Any) -> None:
@@ -151,7 +151,7 @@ def _report(run: Kept, name: str, left: Any, right: Any) -> None:
             with right:
                 st.caption("Preview")
                 _framed(content, "Preview of the report")
-        _terminal(f"rubriclab export {run.id} --out report.html")
+        _terminal(run, "report.html")
 
 
 def _framed(content: bytes, alt: str, height: int = 900) -> None:
@@ -203,14 +203,14 @@ def _card(run: Kept, _name: str, left: Any, right: Any) -> None:
                 )
             wanted = margin or run.findings.smallest_mean(0)
             _card_preview(json.loads(content), content.decode(), wanted)
-        command = f"rubriclab export {run.id} --out judge.card.json"
+        command = "judge.card.json"
         if protocol:
             command += f' --protocol "{protocol}"'
         if margin:
             command += f" --margin {margin:g}"
         if len(set(judges)) > 1:
             command += f' --judge "{judge}"'
-        _terminal(command)
+        _terminal(run, command)
     with right:
         fold("CI gate", lambda: _gate(run, judge), icon="verified", key="gate")
         fold("Drift check", lambda: _drift(run), icon="monitoring", key="drift")
@@ -349,7 +349,7 @@ def _paper(run: Kept, name: str, left: Any, right: Any) -> None:
         st.markdown("**References**: the papers that define these measures.")
         bibliography = (DOCS / "papers.bib").read_text("utf-8")
         download("BibTeX", bibliography, "rubriclab.bib", key="download-bib")
-        _terminal(f"rubriclab export {run.id} --out table.tex")
+        _terminal(run, "table.tex")
     with right:
         if table is not None:
             fold("Table in LaTeX", partial(verbatim, table.latex()), icon="code", key="latex")
@@ -382,7 +382,7 @@ def _data(run: Kept, name: str, left: Any, right: Any) -> None:
             _made("study.toml", name, lambda: study_toml(plan.study))
         st.markdown("**Run**: everything in one file, which another lab can open.")
         _made("run.zip", name, lambda: run.content(".zip"))
-        _terminal(f"rubriclab export {run.id} --out run.zip")
+        _terminal(run, "run.zip")
     with right:
         st.caption("Preview: the first judgments")
         first = run.judgments(limit=12)
@@ -401,6 +401,11 @@ def _made(kind: str, name: str, make: Callable[[], str | bytes]) -> None:
     download(label, make, file_name(f"{name} {stem}", f".{ending}"), key=f"download-{stem}")
 
 
-def _terminal(command: str) -> None:
-    """Draw a fold with the command that exports the same."""
-    fold("The same on the command line", lambda: verbatim(command), icon="terminal")
+def _terminal(run: Kept, options: str) -> None:
+    """Draw a fold with the command that exports the same. ``options``: what follows ``--out``.
+
+    Commands know the runs of the user's store, not the recorded examples.
+    """
+    if run.id is not None and state.store_of(run.id) is state.store():
+        command = f"rubriclab export {run.id} --out {options}"
+        fold("The same on the command line", lambda: verbatim(command), icon="terminal")

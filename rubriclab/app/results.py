@@ -155,7 +155,8 @@ def _first_screen(chosen: Chosen, answer: Answer) -> None:
     """Draw the answer about the chosen judge, its picture, an example, and what to do."""
     subject = chosen.subject
     key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
-    nothing_parsed = bool(subject.asked) and not subject.calls
+    before_first_look = subject.look is not None and not subject.look.number
+    nothing_parsed = bool(subject.asked) and not subject.calls and not before_first_look
     first_screen.draw(
         answer,
         chosen.findings,
@@ -528,6 +529,10 @@ def _made_of(chosen: Chosen) -> str:
 
 def _bias(chosen: Chosen, answer: Answer) -> None:
     """Draw the tab Bias: pictures, the papers' terms, levels of factors, and the rest in folds."""
+    look = chosen.subject.look
+    if look is not None and not look.number:
+        st.caption("Numbers appear here after the first look.")
+        return
     made_of = f"The picture shows {_made_of(chosen)}"
     if len(chosen.codes) > 1:
         made_of += " The questions use all of this judge's orders."

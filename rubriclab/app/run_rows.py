@@ -157,15 +157,20 @@ def judge_lines(
 
 @st.cache_data(show_spinner=False, max_entries=2_000)
 def _words(content: str, run_id: str) -> dict[str, tuple[str, str]]:
-    """Return (word of the ladder, number as a phrase) of each judge's first condition."""
+    """Return (word of the ladder, its headline) of each judge's first condition.
+
+    Without a word, the phrase is the number that was seen.
+    """
     from rubriclab.core.judgments import Judgments
     from rubriclab.words.answer import answers
 
     assert content  # only what it is cached by
     words: dict[str, str] = {}
+    headlines: dict[str, str] = {}
     for answer in answers(state.findings(run_id)):
-        if answer.word:
-            words.setdefault(answer.judge, answer.word)
+        if answer.word and answer.judge not in words:
+            words[answer.judge] = answer.word
+            headlines[answer.judge] = answer.headline.removeprefix(f"{answer.judge} ")
     arms = Judgments(state.kept(run_id).table).arms
     # Bare scores have no order, so the number is about the first list.
     listed = next((arm for arm in arms if arm.condition.reorder != "bare"), arms[0])
@@ -173,4 +178,8 @@ def _words(content: str, run_id: str) -> dict[str, tuple[str, str]]:
     for arm in arms:
         if arm.condition.reorder == listed.condition.reorder:
             phrases.setdefault(arm.condition.judge, state.phrase_of_judge(arm))
-    return {judge: (words.get(judge, ""), phrase) for judge, phrase in phrases.items()}
+    # The number of one position may not be the reason for the word, so the headline goes with it.
+    return {
+        judge: (words.get(judge, ""), headlines.get(judge, phrase))
+        for judge, phrase in phrases.items()
+    }

@@ -78,6 +78,10 @@ def page() -> None:
     if "setup shelved" in st.session_state:
         st.button("Back to my set-up", icon=":material/undo:", type="tertiary", on_click=_back)
     held = draft()
+    if waiting := setup_rubric.waiting():
+        held.problems[2] = waiting
+    elif held.problems.get(2) == setup_rubric.NOT_USED:
+        del held.problems[2]
     left, right = st.columns([2, 1], gap="large")
     with left:
         for number, (title, part) in STEPS.items():
@@ -236,7 +240,9 @@ def _planned(held: Draft) -> tuple[tuple[Plan, Estimate] | None, str]:
     if held.study.data and held.problems:
         return None, held.problems[min(held.problems)]
     try:
-        return held.plan(), "Confirm the columns in step 1 first." if held.unconfirmed else ""
+        plan = held.plan()
+        unconfirmed = "Confirm the columns in step 1 first." if held.unconfirmed else ""
+        return plan, unconfirmed or setup_rubric.waiting()
     except LabError as fault:
         return None, str(fault)
 
@@ -276,12 +282,17 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     elif pressed and planned is not None:
         with faults():
             keys = session_keys()
+            before = {info.id: info.name for info in state.store().runs()}
             started = state.manager().start(
                 planned[0], known=known, check="hold", secrets=keys.keys, consents=keys.consents
             )
             run_id = started.id
             _forget_kept()
-            announce(f"Launched: {safe(held.study.name, 60)}.")
+            if run_id in before:
+                name = safe(before[run_id], 60)
+                announce(f"You launched exactly this before, as “{name}”. No call is made twice.")
+            else:
+                announce(f"Launched: {safe(held.study.name, 60)}.")
             go("runs", run=run_id)
     if kept := _kept(held.study):
         st.caption(safe(kept, 400))

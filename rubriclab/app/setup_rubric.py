@@ -24,6 +24,11 @@ COLUMNS = {
     "Description": st.column_config.TextColumn(width="large"),
     "Label": st.column_config.TextColumn(width="small"),
 }
+NOT_USED = (
+    "You pasted a rubric that is not used yet. Press the button below it in step 2, or empty the "
+    "box."
+)
+"""Why a study with a waiting paste cannot be launched."""
 
 
 def summary(held: Draft) -> str:
@@ -52,7 +57,7 @@ def body(held: Draft) -> None:
         "Which rubric?",
         SETUP["rubric"]["kinds"],
         key="rubric-kind",
-        start=_origin(held, is_ready=bool(same)),
+        start="own" if _pasted() else _origin(held, is_ready=bool(same)),
     )
     if held.before is not None:
         held.keep_wording = ask(
@@ -171,6 +176,21 @@ def _own(held: Draft) -> None:
     _notes(typed)
     if typed != start:
         held.set_rubric(written(typed))
+
+
+def _pasted() -> str:
+    """Return what is in the box for a pasted rubric."""
+    return str(st.session_state.get("rubric-pasted", "")).strip()
+
+
+def waiting() -> str:
+    """Say that a pasted rubric is not used yet; empty if there is none.
+
+    The study would go on with the rubric before it, which nobody would notice.
+    """
+    if not _pasted() or st.session_state.get("rubric-kind", "own") != "own":
+        return ""
+    return NOT_USED
 
 
 def _pasted_or_uploaded(held: Draft) -> Rubric | None:

@@ -50,6 +50,8 @@ class Lost(NamedTuple):
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
 NO_ESTIMATE = "No estimate yet"
+SHOWN = "shown run"
+"""The run that was shown last in this visit."""
 MOST_CALLS = 200_000
 """The list of runs computes a run's headline up to this many calls; more would slow the page."""
 
@@ -140,20 +142,30 @@ def shown_examples() -> list[RunInfo]:
 def run_choice() -> RunInfo | None:
     """Return the run to show, or None if there is neither a run nor an example.
 
-    The address may name a run (``?run=``); a name that no run has is ignored. Otherwise it is the
-    latest finished run, or the first of the list, which ends with the recorded examples.
+    The address may name a run (``?run=``); a name that no run has is ignored. Then it is the run
+    that was shown last in this visit, on any page. Otherwise it is the latest finished run, or the
+    first of the list, which ends with the recorded examples.
     """
-    wanted = st.query_params.get("run", "")
+    for wanted in (st.query_params.get("run", ""), st.session_state.get(SHOWN, "")):
+        named = _named(wanted)
+        if named is not None:
+            st.session_state[SHOWN] = named.id
+            return named
+    runs = listed()
+    finished = [info for info in runs if info.state == "finished"]
+    best_first = finished + runs
+    return best_first[0] if best_first else None
+
+
+def _named(wanted: str) -> RunInfo | None:
+    """Return the run with this name or ID, if it has judgments."""
     if wanted:
         for opened in (store(), examples()):
             with suppress(LabError):  # no run in this store has the name
                 named = opened.run(wanted)
                 if named.done:
                     return named
-    runs = listed()
-    finished = [info for info in runs if info.state == "finished"]
-    best_first = finished + runs
-    return best_first[0] if best_first else None
+    return None
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

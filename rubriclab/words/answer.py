@@ -206,8 +206,9 @@ def _composed(subject: Subject, cautions: tuple[str, ...]) -> Answer:
     if look is not None and not subject.variant:
         seen = replace(seen, early=early_words(look), looked=stop_words(look))
     if look is not None and not look.number:
-        # Rows of an unfinished batch count in no number, so there is none to show.
-        return replace(seen, headline=_say(subject, "no_look"), line=seen.early, early="")
+        # Rows of an unfinished batch count in no number, so there is none to show or to doubt.
+        headline = _say(subject, "no_look")
+        return replace(seen, headline=headline, line=seen.early, early="", cautions=())
     if not subject.calls:
         if not subject.asked:
             return replace(

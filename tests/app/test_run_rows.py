@@ -103,7 +103,7 @@ def test_a_row_says_of_each_judge_its_word_and_what_is_lost(lab: Lab) -> None:
     kept(made.options_table({"large": made.always_first, "mini": lost}, items=30))
     said = texts(healthy(lab("runs"))).replace("\u00a0", " ")
     assert "50% unparsed: see why" in said
-    assert "large Biased: position 1 chosen in 100%." in said
+    assert "large Biased: favours the option listed first." in said
     assert "mini: no score in any of" in said
 
 
@@ -125,7 +125,7 @@ def test_words_are_kept_in_the_store_for_this_content_alone(
     assert known["large"][0] == "Biased"
     monkeypatch.setattr(run_rows, "_words", None)  # nothing is computed again
     said = texts(lab("runs")).replace("\u00a0", " ")
-    assert "large Biased: position 1 chosen in 100%." in said
+    assert "large Biased: favours the option listed first." in said
     assert run_rows.kept_words([replace(info, revision=info.revision + 1)]) == {}
     body = state.store().judge_words([run_id])[run_id]
     body["words"]["large"][0] = "No bias that matters"
