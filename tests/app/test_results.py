@@ -13,6 +13,8 @@ from rubriclab.model.judgment import Condition, JudgmentTable
 from rubriclab.store.store import Store
 from rubriclab.words.answer import TITLES
 from tests.app.conftest import HOSTILE, Lab, healthy, kept, pressed, texts
+from tests.app.test_export import preview
+from tests.app.test_pages import go
 from tests.tables import comparisons, responses
 from tests.words import made
 
@@ -350,3 +352,16 @@ def test_runs_that_are_ticked_are_compared(lab: Lab) -> None:
         name.partition(":")[0] for name in healthy(app).multiselect(key="compare-with").value
     } == set(runs[:2])
     assert "Compared on the 20 answers" in texts(app)
+
+
+def test_pages_keep_the_run_that_was_shown(lab: Lab) -> None:
+    kept(made.options_table({"late": made.always_first}, items=12, name="Late"))
+    early = kept(made.options_table({"early": made.always_first}, items=12, name="Early"))
+    assert state.listed()[0].id == early
+    shown = state.listed()[1].id
+    app = healthy(lab("results", run=shown))
+    assert "late favours" in app.title[0].value
+    app = healthy(go(app, "export"))
+    assert "late favours" in preview(app)
+    app.query_params.pop("run", None)
+    assert "late favours" in healthy(go(app, "results")).title[0].value

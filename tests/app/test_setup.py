@@ -849,3 +849,31 @@ def test_a_pasted_rubric_is_said_before_it_is_used(lab: Lab) -> None:
     assert held(app).rubric(None).criteria[0].scores == (1, 3, 5)
     app = app.text_area(key="rubric-pasted").set_value("Give 5 points").run()
     assert "came nearest" in app.error[0].value
+
+
+def test_a_study_with_a_waiting_paste_cannot_be_launched(lab: Lab) -> None:
+    """Its run would use the rubric before it, which nobody would notice."""
+    app = step(confirmed(lab("setup")), 2)
+    app = app.segmented_control(key="rubric-kind").set_value("own").run()
+    assert not app.button(key="launch-go").disabled
+    app = app.text_area(key="rubric-pasted").set_value("5: Good\n3: Fair\n1: Bad").run()
+    assert app.button(key="launch-go").disabled
+    app = step(healthy(app), 3)
+    assert app.button(key="launch-go").disabled, "also while the step is closed"
+    assert "You pasted a rubric that is not used yet." in texts(app)
+    app = pressed(step(app, 2), "Keep three scores")
+    assert not app.button(key="launch-go").disabled
+    assert "is not used yet" not in texts(app)
+
+
+def test_the_same_launch_under_another_name_says_which_run_it_opens(lab: Lab) -> None:
+    app = step(confirmed(lab("setup")), 3)
+    app.button_group(key="judge-where").set_value("simulated").run()
+    first = launched(app)
+    app = healthy(go(app, "setup"))
+    app.text_input(key="launch-name").set_value("Another name").run()
+    app.button(key="launch-go").click().run()
+    ended()
+    assert [info.id for info in state.store().runs()] == [first]
+    said = [toast.value.replace("\\", "") for toast in app.toast]
+    assert any("You launched exactly this before, as “" in text for text in said), said

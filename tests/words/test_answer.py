@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.stopping import asked_in_batches
 from rubriclab.core.differences import differences, paired
 from rubriclab.core.estimate import Estimate
 from rubriclab.core.permutation import Gate
@@ -918,3 +919,12 @@ def test_several_judges_are_said_to_be_tested_each_by_itself() -> None:
     assert several_tests(two) in method_lines(two, subjects_of_orders(two))
     seeds = "fixed seeds (20240607 and 0), so the same judgments give the same numbers: 1,999 deals"
     assert any(seeds in said for said in method_lines(one, subjects_of_orders(one)))
+
+
+def test_a_run_before_its_first_look_has_no_cautions_about_nothing() -> None:
+    whole = asked_in_batches(options(np.ones((40, 2)), np.array([[1, 2], [2, 1]])))
+    table = replace(whole, rows=whole.rows.iloc[:6], state="running")
+    (said,) = answers(findings(table))
+    assert said.headline == "No answer about judge yet"
+    assert said.line == "No answer yet. The first look is after 10 answers."
+    assert said.cautions == ()
