@@ -290,7 +290,7 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
             _forget_kept()
             if run_id in before:
                 name = safe(before[run_id], 60)
-                announce(f"You launched exactly this before, as “{name}”. No call is made twice.")
+                announce(f"You launched exactly this before: “{name}”. No call is made twice.")
             else:
                 announce(f"Launched: {safe(held.study.name, 60)}.")
             go("runs", run=run_id)

@@ -876,4 +876,4 @@ def test_the_same_launch_under_another_name_says_which_run_it_opens(lab: Lab) ->
     ended()
     assert [info.id for info in state.store().runs()] == [first]
     said = [toast.value.replace("\\", "") for toast in app.toast]
-    assert any("You launched exactly this before, as “" in text for text in said), said
+    assert any("You launched exactly this before: “" in text for text in said), said
