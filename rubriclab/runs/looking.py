@@ -139,7 +139,7 @@ class Looking:
             self._note(judge, scope, looked=looked, ahead=None)
         self.through.add(judge)
 
-    async def look_after_stop(self) -> None:
+    def look_after_stop(self) -> None:
         """Look at judges whose batch became complete just when the run was stopped.
 
         Without it a run would be called paused although its answer is known. The caller has
@@ -161,9 +161,7 @@ class Looking:
                 continue
             clear = number + 1 == len(own.units)
             if not clear and not self._ask_all:
-                clear = await asyncio.to_thread(
-                    stops, self._store, self._run, self._plan, judge, scope
-                )
+                clear = stops(self._store, self._run, self._plan, judge, scope)
             self._note(judge, scope, looked=number + 1, ahead=None if clear else number + 2)
             if clear and scope == self._plan.scopes[-1]:
                 self.through.add(judge)

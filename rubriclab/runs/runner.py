@@ -302,8 +302,10 @@ class Run(Session[RunSnapshot]):
         # Failed calls that wait for another try are final for a look, so it would say too much.
         if self.plan.looks is not None and not self._retry_failed:
             with suppress(LabError):  # a full disk: the writer says so at its end
-                await asyncio.to_thread(self._writer.flush)
-                await self._looking.look_after_stop()
+                # Nothing else goes on in this thread, and Python may be ending: then it starts no
+                # others.
+                self._writer.flush()
+                self._looking.look_after_stop()
         return self._ended_as()
 
     async def _ask_judges(self, judges: Sequence[JudgeSettings], done: set[str]) -> None:
