@@ -289,7 +289,7 @@ def test_the_end_of_a_run_is_announced_on_every_page(browser: Browser, tmp_path:
         settled(page)
         page.locator(".st-key-step-3-change button").click()
         page.get_by_text("Simulated", exact=True).click()
-        page.get_by_role("spinbutton", name="Seconds per reply").fill("0.1")
+        page.get_by_role("spinbutton", name="Seconds per reply").fill("0.5")
         page.keyboard.press("Tab")
         settled(page)
         page.get_by_role("button", name="Launch").click()
