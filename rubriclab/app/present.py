@@ -72,8 +72,9 @@ def _named(parameter: str, names: list[str]) -> str:
 
 def _draw(drawn: list[str], foot: str) -> None:
     """Draw the slides, the one of the address first, and keep the shown one in the address."""
-    number = st.query_params.get("slide", "1")
-    at = int(number) - 1 if number.isdecimal() and 0 < int(number) <= len(drawn) else 0
+    numbers = [str(number) for number in range(1, len(drawn) + 1)]
+    wanted_slide = st.query_params.get("slide", "1")
+    at = numbers.index(wanted_slide) if wanted_slide in numbers else 0
 
     def moved() -> None:
         st.query_params["slide"] = str(st.session_state[KEY].at + 1)

@@ -187,7 +187,12 @@ def _chosen(subject: Subject, swings: list[Swing], answers: dict[str, Tried]) ->
 def _sentence(subject: Subject, swings: list[Swing]) -> str:
     """Say that the example was picked, how far the others move, and whether noise is in it."""
     moved = _how_far(subject, swings)
-    return moved if subject.repeated else f"{moved} {say('asked_once', WORDS)}"
+    if not subject.repeated:
+        return f"{moved} {say('asked_once', WORDS)}"
+    noise = math.nan if subject.single is None else subject.single.own_noise
+    if not noise > 0:
+        return moved
+    return f"{moved} {say('noisy', WORDS, noise=number(100 * noise, '.0f'))}"
 
 
 def _how_far(subject: Subject, swings: list[Swing]) -> str:

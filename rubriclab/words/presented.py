@@ -17,9 +17,9 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.looks import unit_noun
 from rubriclab.model.study import Study
 from rubriclab.model.text import count, shorten
-from rubriclab.words.answer import Answer, Question, judged
+from rubriclab.words.answer import FLAT_POINTS, Answer, Question, judged
 from rubriclab.words.phrases import NBSP, number, say
-from rubriclab.words.subject import Subject
+from rubriclab.words.subject import EFFECT, Subject
 
 MOST_NAME = 60
 """Max characters of a name in a fact."""
@@ -125,11 +125,17 @@ def _single(answer: Answer) -> Question | None:
 
 
 def _changed(subject: Subject) -> str:
-    """Return how many single scores change with the order: “40 in 100”; empty if not known."""
+    """Return how many single scores the order changes: “40 in 100”; empty unless it surely does.
+
+    It is the number that the verdict is about. The share that changes in another order would accuse
+    a noisy judge that the order does not move.
+    """
     single = subject.single
-    if single is None or not math.isfinite(single.flips):
+    if single is None or single.word != EFFECT or not math.isfinite(single.high):
         return ""
-    return f"{number(100 * single.flips, '.0f')} in 100"
+    if single.value < FLAT_POINTS:
+        return ""
+    return f"{number(100 * single.value, '.0f')} in 100"
 
 
 def _facts(
@@ -167,11 +173,11 @@ def _settings_of(study: Study | None, judge: str) -> JudgeSettings | None:
 def _judge(subject: Subject, settings: JudgeSettings | None) -> str:
     """Return the judge's name, its model if that is another name, and where it was asked."""
     parts = [shorten(subject.judge, MOST_NAME)]
-    if settings is not None and settings.model != subject.judge:
-        parts.append(shorten(settings.model, MOST_NAME))
     if subject.simulated:
-        parts.append("simulated")
-    elif settings is not None:
+        return f"{parts[0]}, simulated"
+    if settings is not None:
+        if settings.model != subject.judge:
+            parts.append(shorten(settings.model, MOST_NAME))
         parts.append("asked over HTTP" if settings.served else "on this machine")
     return ", ".join(parts)
 

@@ -365,3 +365,9 @@ def test_pages_keep_the_run_that_was_shown(lab: Lab) -> None:
     assert "late favours" in preview(app)
     app.query_params.pop("run", None)
     assert "late favours" in healthy(go(app, "results")).title[0].value
+
+
+def test_any_slide_that_an_address_names_is_one_of_the_four(lab: Lab) -> None:
+    """One of them has more digits than Python turns into a number."""
+    for slide in ("0", "5", "-1", "9" * 5_000, "²", "<b>"):
+        healthy(lab("results", present="1", slide=slide))

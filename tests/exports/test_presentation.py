@@ -105,3 +105,28 @@ def test_pairs_speak_of_sides() -> None:
     question, *_ = slides(found, subject_of(found))
     assert "Does it compare the answers, or their sides?" in question
     assert "30 pairs" in question
+
+
+def test_a_noisy_judge_is_not_accused_by_a_large_number() -> None:
+    """It changes every score when it is asked again, and none with the order."""
+    table = made.options_table({"j": lambda item, _, repeat: 1 + (item + repeat) % 3}, items=60)
+    found = made.findings(table)
+    said = presented(found, subject_of(found))
+    assert said.single is not None
+    assert said.single.badge in ("No", "Not seen yet")
+    assert said.changed == ""
+    advice = slides(found, subject_of(found))[-1]
+    assert f"<strong>{said.single.badge}</strong>" in advice
+    assert "in 100</strong>" not in advice
+
+
+def test_an_example_of_a_noisy_judge_says_so() -> None:
+    """It has the first option in two of three items, and noise in the others."""
+
+    def rule(item: int, shown: tuple[int, ...], repeat: int) -> int:
+        return int(shown[0]) if item % 3 else 1 + (item // 3 + repeat) % 3
+
+    found = made.findings(made.options_table({"j": rule}, items=60))
+    assert subject_of(found).word == "Biased"
+    example = slides(found, subject_of(found))[1]
+    assert "Asked again in the same order, 33 in 100 change too" in example
