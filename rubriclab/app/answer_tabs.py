@@ -71,12 +71,8 @@ def show_answer(answer: Answer, kind: str) -> None:
 
     ``kind``: a key of COLOURS. The page's own answer is drawn by ``first_screen.py``.
     """
-    if answer.early:
-        st.markdown(f":gray[:material/hourglass_top: {safe(answer.early)}]")
     st.header(safe(answer.headline), anchor=False)
     st.markdown(emphasised(answer.line, answer.strong))
-    if answer.looked:
-        st.markdown(f":gray[:material/flag: {safe(answer.looked)}]")
     if answer.questions:
         with st.container(key=f"questions-{kind}"):
             for number, asked in enumerate(answer.questions):

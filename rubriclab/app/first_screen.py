@@ -228,22 +228,25 @@ def _ruled_out(limits: RuledOut) -> None:
 
 
 def _noise(compared: OrderOrNoise) -> None:
-    st.html(
-        f'<div class="evidence"><h3>{escape(compared.title)}</h3><div class="two">'
-        f"<p><strong>{escape(compared.other)}</strong> {escape(compared.other_words)}</p>"
-        f"<p><strong>{escape(compared.again)}</strong> {escape(compared.again_words)}</p>"
-        "</div></div>"
-    )
+    other = _number(compared.other, compared.other_words)
+    _two(compared.title, other, _number(compared.again, compared.again_words))
 
 
 def _passes(counted: Passes) -> None:
     more, fewer = ("more", "") if counted.first_is_more else ("", "more")
+    first = _number(counted.first, counted.first_words, more)
+    _two(counted.title, first, _number(counted.last, counted.last_words, fewer))
+
+
+def _number(large: str, words: str, look: str = "") -> str:
+    """Return a large number with its words as HTML."""
+    return f'<p><strong class="{look}">{escape(large)}</strong> {escape(words)}</p>'
+
+
+def _two(title: str, left: str, right: str) -> None:
+    """Draw two numbers next to each other."""
     st.html(
-        f'<div class="evidence"><h3>{escape(counted.title)}</h3><div class="two">'
-        f'<p><strong class="{more}">{escape(counted.first)}</strong> '
-        f"{escape(counted.first_words)}</p>"
-        f'<p><strong class="{fewer}">{escape(counted.last)}</strong> '
-        f"{escape(counted.last_words)}</p></div></div>"
+        f'<div class="evidence"><h3>{escape(title)}</h3><div class="two">{left}{right}</div></div>'
     )
 
 

@@ -8,7 +8,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import NoReturn, ParamSpec
 
@@ -198,6 +198,12 @@ def enter_page() -> None:
     if st.session_state.get("frame page") != drawn:
         drop_fragments()
         st.session_state["frame page"] = drawn
+
+
+@cache
+def source(name: str) -> str:
+    """Return the text of a file next to the pages: the HTML, CSS or script of a component."""
+    return (HERE / name).read_text("utf-8")
 
 
 def announce(text: str) -> None:

@@ -25,10 +25,8 @@ def page() -> None:
         "your rubric, and your judge."
     )
     left, right = st.columns(2, gap="medium")
-    with left, st.container(border=True, key="home-swing", height="stretch"), faults():
-        _swing()
-    with right, st.container(border=True, key="home-latest", height="stretch"):
-        _latest()
+    swing = left.container(border=True, key="home-swing", height="stretch")
+    latest = right.container(border=True, key="home-latest", height="stretch")
     doors = st.columns(3, gap="medium")
     with doors[0]:
         _door("See it with one answer", "Drag the list, and watch the score.", _try_button)
@@ -36,6 +34,11 @@ def page() -> None:
         _door("Measure your judge", "Your file, your rubric, five steps.", _measure_buttons)
     with doors[2]:
         _door("New to position bias?", "Four pictures, two minutes.", _learn_button)
+    # The first look at the example computes for a moment, and the buttons need not wait for it.
+    with swing, faults():
+        _swing()
+    with latest:
+        _latest()
 
 
 def _door(title: str, words: str, buttons: Callable[[], None]) -> None:

@@ -6,14 +6,12 @@ overrule what the other part changed. Nothing is loaded from a network.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
-from pathlib import Path
 
 import streamlit as st
 
+from rubriclab.app.frame import source
 from rubriclab.figures.order_columns import Column, Mark
 
-HERE = Path(__file__).parent
 Order = tuple[int, ...]
 """Numbers of the entries in the default order, from the first position to the last."""
 
@@ -45,11 +43,6 @@ class Move:
     stamp: int
 
 
-@cache
-def _source(name: str) -> str:
-    return (HERE / name).read_text("utf-8")
-
-
 def order_list(
     rows: Sequence[Row],
     order: Order,
@@ -69,9 +62,9 @@ def order_list(
     """
     draw = st.components.v2.component(
         "rubriclab_order_list",
-        html=_source("order_list.html"),
-        css=_source("order_list.css"),
-        js=_source("order_list.js"),
+        html=source("order_list.html"),
+        css=source("order_list.css"),
+        js=source("order_list.js"),
     )
     data = {
         "entries": [asdict(row) for row in rows],
@@ -110,8 +103,8 @@ def order_strip(
     draw = st.components.v2.component(
         "rubriclab_order_strip",
         html='<div class="strip"></div>',
-        css=_source("order_list.css"),
-        js=_source("order_strip.js"),
+        css=source("order_list.css"),
+        js=source("order_strip.js"),
     )
     data = {
         "columns": [asdict(column) for column in columns],

@@ -4,20 +4,18 @@ The slides are made by ``exports/presentation.py``. A component draws them and l
 because pages know no keys of their own and cannot fill the screen.
 """
 
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from rubriclab.app import state
+from rubriclab.app.frame import source
 from rubriclab.core.topic import Findings
 from rubriclab.exports.presentation import slides
 from rubriclab.model.text import printable, shorten
 from rubriclab.store.read import RunInfo
 from rubriclab.words.subject import Subject, settings, subjects_by_name
 
-HERE = Path(__file__).parent
 KEY = "present"
 
 
@@ -85,9 +83,9 @@ def _draw(drawn: list[str], foot: str) -> None:
 
     draw: Any = st.components.v2.component(
         "rubriclab_present",
-        html=_source("present.html"),
-        css=_source("present.css"),
-        js=_source("present.js"),
+        html=source("present.html"),
+        css=source("present.css"),
+        js=source("present.js"),
     )
     draw(
         key=KEY,
@@ -95,8 +93,3 @@ def _draw(drawn: list[str], foot: str) -> None:
         on_at_change=moved,
         on_leave_change=left,
     )
-
-
-@cache
-def _source(name: str) -> str:
-    return (HERE / name).read_text("utf-8")

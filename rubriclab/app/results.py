@@ -155,8 +155,7 @@ def _first_screen(chosen: Chosen, answer: Answer) -> None:
     """Draw the answer about the chosen judge, its picture, an example, and what to do."""
     subject = chosen.subject
     key = f"main-{subject.reorder}-{chosen.condition}-{subject.variant}"
-    before_first_look = subject.look is not None and not subject.look.number
-    nothing_parsed = bool(subject.asked) and not subject.calls and not before_first_look
+    nothing_parsed = subject.asked and not subject.calls and not subject.before_first_look
     first_screen.draw(
         answer,
         chosen.findings,
@@ -327,7 +326,8 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
         dataset = choice("Data set", datasets, "dataset")
         named = settings(conditions, judge, dataset)
         condition_box = st.container(width="content")
-        options, menu = _header_buttons()
+        options = st.popover("Options", icon=":material/tune:")
+        menu = st.container(width="content")
         with options:
             reading = _reading(info, conditions[next(iter(named.values()))].scores)
             strategy_box = st.container()
@@ -348,15 +348,6 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
                 "strategies together."
             )
     return Chosen(info, findings, subject, codes, codes[picked], every_judge), menu
-
-
-def _header_buttons() -> tuple[Any, Any]:
-    """Return (the popover of options, the container of the menu): the buttons of the header row.
-
-    Whatever else can be done with the shown judge has its button here, left of the options.
-    """
-    options = st.popover("Options", icon=":material/tune:")
-    return options, st.container(width="content")
 
 
 def _judge(judges: Sequence[str]) -> tuple[str, bool]:
@@ -528,9 +519,8 @@ def _made_of(chosen: Chosen) -> str:
 
 
 def _bias(chosen: Chosen, answer: Answer) -> None:
-    """Draw the tab Bias: pictures, the papers' terms, levels of factors, and the rest in folds."""
-    look = chosen.subject.look
-    if look is not None and not look.number:
+    """Draw the tab Bias: the papers' terms, levels of factors, and the rest in folds."""
+    if chosen.subject.before_first_look:
         st.caption("Numbers appear here after the first look.")
         return
     made_of = f"The picture shows {_made_of(chosen)}"
@@ -694,7 +684,8 @@ def _two_orders(condition: int, measured: OrderMeans) -> tuple[int, int]:
         left = st.selectbox("From", names, key=keys[0], width=130)
         right = st.selectbox("To", names, key=keys[1], width=130)
         if min(measured.ascending, measured.descending) >= 0:
-            low, high = measured.orders[measured.ascending].split()[:: len(names[0].split()) - 1]
+            listed = measured.orders[measured.ascending].split()
+            low, high = listed[0], listed[-1]
             reverse = measured.ascending, measured.descending
             label = f"{low} to {high} and {high} to {low}"
             st.button(label, key=f"reversed-{condition}", on_click=choose, args=(reverse,))

@@ -578,17 +578,18 @@ def _read_address(judges: Sequence[JudgeSettings]) -> None:
     st.session_state["try address"] = place
     st.session_state["try own"] = False
     _forget_answer()
-    axis = place.get("list", "options")
+    named = place.get("list", "options")
+    axis = next((known for known in AXES if known == named), None)
     models = [judge.model for judge in judges]
-    if axis in AXES:
+    if axis is not None:
         st.session_state["try-axis"] = st.session_state["try axis"] = axis
     if place.get("judge") in CATALOGUE:
         st.session_state["try-judge"] = models.index(place["judge"])
         st.session_state["try judge chosen"] = True
     with faults():
-        if axis not in AXES:
+        if axis is None:
             raise LabError(
-                f"The address names the list “{shorten(axis)}”. Expected one of {', '.join(AXES)}."
+                f"The address names the list “{shorten(named)}”. Expected one of {', '.join(AXES)}."
             )
         if "judge" in place and place["judge"] not in CATALOGUE:
             raise LabError(
@@ -598,13 +599,10 @@ def _read_address(judges: Sequence[JudgeSettings]) -> None:
         _read_answer(axis, place)
 
 
-def _read_answer(axis: str, place: Mapping[str, str]) -> None:
+def _read_answer(axis: Reorder, place: Mapping[str, str]) -> None:
     """Choose the answer and the order of an address. Raises LabError for unknown ones."""
-    chosen: Reorder = (
-        "pairs" if axis == "pairs" else "criteria" if axis == "criteria" else "options"
-    )
-    rubric = _ready_rubrics(chosen)[0]
-    planned = plan_of_texts(chosen, sample(drafts=axis == "pairs").items, rubric, SIMULATED)
+    rubric = _ready_rubrics(axis)[0]
+    planned = plan_of_texts(axis, sample(drafts=axis == "pairs").items, rubric, SIMULATED)
     entries = entries_of(planned)
     name = place.get("answer", "")
     if name and name not in entries:

@@ -97,11 +97,13 @@ class Tried:
     @cached_property
     def settled(self) -> tuple[OrderResult, ...]:
         """The orders that gave the same result every time, recorded and live together."""
+        given: dict[tuple[Entry, ...], set[Values | None]] = {}
+        for result in self.orders:
+            given.setdefault(result.shown, set()).add(result.settled)
         return tuple(
             result
             for result in self.orders
-            if result.settled is not None
-            and all(other.settled == result.settled for other in self.of(result.shown))
+            if result.settled is not None and len(given[result.shown]) == 1
         )
 
     @cached_property
@@ -115,13 +117,11 @@ class Tried:
         targets = range(len(self.orders[0].values[0])) if self.orders else range(0)
         found: Widest | None = None
         for target in targets:
-            ranked = [
-                (result.settled[target], result)
-                for result in self._sorted(target)
-                if result in self.settled
-                and result.settled is not None
-                and result.settled[target] is not None
-            ]
+            ranked: list[tuple[Entry, OrderResult]] = []
+            for result in self._sorted(target, self.settled):
+                value = (result.settled or ())[target]
+                if value is not None:
+                    ranked.append((value, result))
             if len(ranked) < 2:
                 continue
             (low, first), (high, last) = ranked[0], ranked[-1]
@@ -135,7 +135,7 @@ class Tried:
     @property
     def in_columns(self) -> list[OrderResult]:
         """Return all orders by the score that differs most, then by order; unparsed ones last."""
-        return self._sorted(self.widest.target if self.widest else 0)
+        return self._sorted(self.widest.target if self.widest else 0, self.orders)
 
     @property
     def tally(self) -> Tally | None:
@@ -177,14 +177,14 @@ class Tried:
 
         return min(parsed, key=moved)
 
-    def _sorted(self, target: int) -> list[OrderResult]:
+    def _sorted(self, target: int, orders: Iterable[OrderResult]) -> list[OrderResult]:
         def key(result: OrderResult) -> tuple[bool, float, tuple[int, ...], bool]:
             parsed = [value[target] for value in result.values if value[target] is not None]
             scores = [score for score in parsed if isinstance(score, int)]  # winners have no rank
             mean = sum(scores) / len(scores) if scores else 0.0
             return not parsed, mean, self._places(result), result.live
 
-        return sorted(self.orders, key=key)
+        return sorted(orders, key=key)
 
     def _places(self, result: OrderResult) -> tuple[int, ...]:
         """Return the order as numbers of the default order, to sort by."""

@@ -416,20 +416,6 @@ def curves(picture: Picture, palette: Palette) -> go.Figure:
     return figure.update_yaxes(title_text=escape(picture.axes[1]), nticks=6)
 
 
-def dots(picture: Picture, palette: Palette) -> go.Figure:
-    """Draw one text's scores, order by order: orange where the first option was chosen."""
-    figure, points = curves(picture, palette), picture.points
-    for k, point in enumerate(points):
-        _write(figure, point.text, x=k, y=point.value, yshift=17, font={"size": 14, "weight": 700})
-    colours = [palette.effect if point.decided else palette.neutral for point in points]
-    figure.update_traces(
-        line=_dotted(palette), marker={"size": 14, "color": colours}
-    ).update_layout(height=270)
-    return figure.update_yaxes(
-        range=[picture.scale[0] - 0.3, picture.scale[1] + 0.6], tick0=picture.scale[0], dtick=1
-    )
-
-
 def stacks(picture: Picture, palette: Palette) -> go.Figure:
     """Draw bars of shares above each other.
 
@@ -484,22 +470,31 @@ def bars_over_cells(picture: Picture, palette: Palette) -> go.Figure:
     One figure, so that bars and columns stay aligned at every width.
     """
     above, below = picture.panels
-    rows = len(below.series)
-    row = ROW if rows <= FEW_ROWS else LOW_ROW
-    heat = row * rows
-    height = BARS_HIGH + heat + 34
-    figure = _figure(palette, height, l=58, r=66, t=6, b=28)
+    names = [f"Score {line.name}" for line in below.series]
+    heat = (ROW if len(names) <= FEW_ROWS else LOW_ROW) * len(names)
     share = heat / (heat + BARS_HIGH)
+    figure = _figure(palette, BARS_HIGH + heat + 34, l=58, r=66, t=6, b=28)
+    strong: dict[str, Any] = {"tickfont": {"color": palette.text}}
+    _axis(figure.update_xaxes, picture.levels, **strong)
+    lower: dict[str, Any] = {"domain": [0, share - 0.012], "showgrid": False}
+    _axis(figure.update_yaxes, names, "", 22, **lower, **strong)
+    upper = {
+        "domain": [share + 0.012, 1],
+        "range": [0, max(LEAST_TOP, BAR_ROOM * max(point.top for point in above.points))],
+        "visible": False,
+        "fixedrange": True,
+        "anchor": "x",
+    }
+    # This axis is made after the other got its names, because it has none of its own.
+    figure.update_layout(yaxis2=upper, clickmode="event+select")
     _heat(figure, below, palette)
-    top = max(LEAST_TOP, BAR_ROOM * max(point.top for point in above.points))
-    whiskers = _whiskers(above.points, palette)
     figure.add_bar(
         x=list(range(len(above.points))),
         y=[point.value for point in above.points],
         yaxis="y2",
         width=0.84,
         marker={"color": [_bar_colour(point, palette) for point in above.points]},
-        error_y=whiskers,
+        error_y=_whiskers(above.points, palette),
         **_about(above.points),
     )
     for k, point in enumerate(above.points):
@@ -511,24 +506,6 @@ def bars_over_cells(picture: Picture, palette: Palette) -> go.Figure:
     for y, line in enumerate(below.series):
         where = {"x": 1.01, "xref": "paper", "y": y, "xanchor": "left"}
         _write(figure, line.group, font={"color": palette.muted, "size": 12}, **where)
-    figure.update_layout(
-        yaxis={"domain": [0, share - 0.012]},
-        yaxis2={
-            "domain": [share + 0.012, 1],
-            "range": [0, top],
-            "visible": False,
-            "fixedrange": True,
-            "anchor": "x",
-        },
-        clickmode="event+select",
-        bargap=0.2,
-    )
-    _axis(figure.update_xaxes, picture.levels)
-    figure.update_xaxes(tickfont={"color": palette.text})
-    names = [f"Score {line.name}" for line in below.series]
-    _axis(figure.update_yaxes, names, "", 22, showgrid=False, selector={"anchor": "x"})
-    figure.update_layout(yaxis={"tickfont": {"color": palette.text}})
-    figure.layout.yaxis2.update(tickvals=[], range=[0, top])
     return figure
 
 
@@ -1433,7 +1410,6 @@ KINDS = {
         forest,
         curves,
         stacks,
-        dots,
         multiples,
         matrix,
         plane,

@@ -267,9 +267,8 @@ def _swings(findings: Findings, arm: Arm) -> tuple[list[Swing], dict[str, Tried]
 def _tried(arm: Arm) -> Iterator[tuple[str, Tried]]:
     """Yield each text of an arm, by its number, with its results in every order.
 
-    Left out is what has a score that is no whole number: swings are counted in whole points.
+    Yields nothing if any score is not a whole number, because swings are counted in whole points.
     """
-    joint = arm.condition.reorder == "criteria"
     if not arm.condition.chooses and not bool((arm.value[arm.ok] % 1 == 0).all()):
         return
     by_text = np.argsort(arm.text[arm.item], kind="stable")
@@ -280,7 +279,7 @@ def _tried(arm: Arm) -> Iterator[tuple[str, Tried]]:
         by_order: dict[tuple[Entry, ...], list[Values]] = {}
         for call_rows in _by_call(arm, rows):
             shown = tuple(entries[code] for code in arm.shown[arm.order[call_rows[0]]])
-            values = _values(arm, call_rows, entries, joint=joint)
+            values = _values(arm, call_rows, entries)
             by_order.setdefault(shown, []).append(values)
         orders = tuple(OrderResult(shown, tuple(own)) for shown, own in by_order.items())
         name = str(int(arm.text[arm.item[rows[0]]]))
@@ -306,11 +305,9 @@ def _entries(arm: Arm, row: int) -> tuple[Entry, ...]:
     return tuple(map(str, arm.names))
 
 
-def _values(
-    arm: Arm, rows: NDArray[np.int64], entries: tuple[Entry, ...], *, joint: bool
-) -> Values:
+def _values(arm: Arm, rows: NDArray[np.int64], entries: tuple[Entry, ...]) -> Values:
     """Return the result of one call."""
-    if joint:
+    if arm.condition.reorder == "criteria":
         values: list[Entry | None] = [None] * len(entries)
         for row in rows:
             if arm.ok[row]:

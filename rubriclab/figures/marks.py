@@ -136,7 +136,7 @@ class Picture:
     is then coloured.
     ``reference``: the text at the right end of the dotted line of bars. ``target``: a dotted
     line of curves. ``span``: of cells, the distance from the centre that has full colour; None
-    where cells are shares. ``scale``: of slopes, the ends of the scores. ``mean``, ``difference``:
+    where cells are shares. ``scale``: the ends of the scores. ``mean``, ``difference``:
     of slopes, the two ends of the mean line, and the difference drawn next to them. ``left_out``:
     lines that are not drawn. ``apart``: of curves, a level whose marks are hollow, and that no line
     joins with the others. ``panels``: pictures next to each other that share their axes; each

@@ -226,22 +226,20 @@ def comparison(answer: Tried) -> Comparison:
     if widest is None:
         missing = "none_settled" if answer.orders else "none_asked"
         return Comparison(say(missing, TABLE), say(f"caption_{missing}", TABLE))
-    low, high = _target_values(answer, widest.low, widest.target)[0], ""
-    if widest.apart:
-        high = str(_target_values(answer, widest.high, widest.target)[0])
-        size = number(widest.apart, ".3g")
-        points = f"{size}{NBSP}{'point' if widest.apart == 1 else 'points'}"
-        criterion = str(answer.entries[widest.target])
-        given = {"points": points, "criterion": criterion, "low": low, "high": high}
-        title = say(f"apart_{axis}", TABLE, **given)
-    else:
-        orders = len({result.shown for result in answer.settled})
-        title = say(f"same_{axis}", TABLE, orders=orders, score=low)
-    caption = ""
-    if widest.apart:
-        caption = say(f"caption_{_source(answer)}", TABLE)
     pair = (column(answer, widest.low), column(answer, widest.high))
-    return Comparison(title, caption, pair)
+    low = _target_values(answer, widest.low, widest.target)[0]
+    if not widest.apart:
+        orders = len({result.shown for result in answer.settled})
+        return Comparison(say(f"same_{axis}", TABLE, orders=orders, score=low), "", pair)
+    title = say(
+        f"apart_{axis}",
+        TABLE,
+        points=f"{number(widest.apart, '.3g')}{NBSP}{'point' if widest.apart == 1 else 'points'}",
+        criterion=answer.entries[widest.target],
+        low=low,
+        high=_target_values(answer, widest.high, widest.target)[0],
+    )
+    return Comparison(title, say(f"caption_{_source(answer)}", TABLE), pair)
 
 
 def place_text(answer: Tried, shown: Column) -> str:

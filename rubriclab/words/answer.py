@@ -205,7 +205,7 @@ def _composed(subject: Subject, cautions: tuple[str, ...]) -> Answer:
     look = subject.look
     if look is not None and not subject.variant:
         seen = replace(seen, early=early_words(look), looked=stop_words(look))
-    if look is not None and not look.number:
+    if subject.before_first_look:
         # Rows of an unfinished batch count in no number, so there is none to show or to doubt.
         headline = _say(subject, "no_look")
         return replace(seen, headline=headline, line=seen.early, early="", cautions=())

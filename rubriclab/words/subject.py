@@ -244,6 +244,11 @@ class Subject:
         return self.by_position.leans
 
     @property
+    def before_first_look(self) -> bool:
+        """Return whether the run may stop early and has not been looked at yet."""
+        return self.look is not None and not self.look.number
+
+    @property
     def unmoved(self) -> bool:
         """Return whether no score changed with the order, so that shares are even by design."""
         flips = self.single.flips if self.single is not None else math.nan
