@@ -207,20 +207,26 @@ class Draft:
 
         Raises LabError if its file was not uploaded or does not fit what the study says.
         """
-        study, rubric = self.study, self.rubric(number)
-        return self._read(
-            f"data {number}",
-            study.data[number],
-            lambda: dataset_of(study, number, self.uploads, rubric),
-        )
+        return self._items("data", number, self.study)
 
     def whole(self, number: int = 0) -> DataSet:
-        """Return the items of a data set before any are drawn. Raises LabError as ``dataset``."""
-        part = changed(self.study.data[number], take=None)
-        data = (*self.study.data[:number], part, *self.study.data[number + 1 :])
-        study, rubric = self.study.model_copy(update={"data": data}), self.rubric(number)
+        """Return the items of a data set before any are drawn. Raises LabError like ``dataset``."""
+        part = self.study.data[number]
+        if part.take is None:
+            return self.dataset(number)
+        data = (
+            *self.study.data[:number],
+            changed(part, take=None),
+            *self.study.data[number + 1 :],
+        )
+        return self._items("whole", number, self.study.model_copy(update={"data": data}))
+
+    def _items(self, what: str, number: int, study: Study) -> DataSet:
+        rubric = self.rubric(number)
         return self._read(
-            f"whole {number}", part, lambda: dataset_of(study, number, self.uploads, rubric)
+            f"{what} {number}",
+            study.data[number],
+            lambda: dataset_of(study, number, self.uploads, rubric),
         )
 
     def missing_rubrics(self) -> list[str]:

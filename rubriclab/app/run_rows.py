@@ -23,7 +23,7 @@ from rubriclab.model.judgment import RULES
 from rubriclab.model.text import LabError, count
 from rubriclab.store.machine import is_sealed, sealed
 from rubriclab.store.read import JUDGE_WORDS
-from rubriclab.words.phrases import number
+from rubriclab.words.phrases import lowered, number
 
 if TYPE_CHECKING:
     from rubriclab.store.read import RunInfo
@@ -33,8 +33,8 @@ MOST_LOST = 0.05
 MOST_JUDGES = 6
 """A row names no more judges than this."""
 EVEN_UNREAD = 20
-"""From so many unparsed replies on, a running card says that they cannot be parsed."""
-STOPPED = {
+"""A running card warns from this many unparsed replies on."""
+STOPPED_WORDS = {
     "paused": "Paused",
     "cancelled": "Cancelled",
     "interrupted": "Stopped",
@@ -62,10 +62,10 @@ def chip_of(info: RunInfo, lost: Mapping[str, Lost]) -> Chip:
         return Chip("No reply parsed: see why", "orange", why=True)
     if info.state == "planned":
         return Chip("Not started", "gray")
-    if info.state in STOPPED:
+    if info.state in STOPPED_WORDS:
         if key_refused(info):
             return Chip("Stopped: key refused", "orange", why=True)
-        return Chip(f"{STOPPED[info.state]} at {info.done:,} of {info.planned:,}", "gray")
+        return Chip(f"{STOPPED_WORDS[info.state]} at {info.done:,} of {info.planned:,}", "gray")
     asked = sum(part.asked for part in lost.values())
     if asked and any(part.share > MOST_LOST for part in lost.values()):
         share = sum(part.lost for part in lost.values()) / asked
@@ -76,7 +76,7 @@ def chip_of(info: RunInfo, lost: Mapping[str, Lost]) -> Chip:
 
 def key_refused(info: RunInfo) -> bool:
     """Return whether a judge's server refused the key of this run."""
-    return info.state in STOPPED and FAULTS["auth"].rstrip(".") in info.reason
+    return info.state in STOPPED_WORDS and FAULTS["auth"].rstrip(".") in info.reason
 
 
 JudgeWords = Mapping[str, tuple[str, str]]
@@ -97,7 +97,7 @@ def kept_words(infos: Sequence[RunInfo]) -> dict[str, JudgeWords]:
         if words is None or not isinstance(seal, str):
             continue
         if is_sealed(seal, JUDGE_WORDS, _made_of(info), json.dumps(words)):
-            found[info.id] = {judge: (word, phrase) for judge, (word, phrase) in words.items()}
+            found[info.id] = {judge: (said[0], said[1]) for judge, said in words.items()}
     return found
 
 
@@ -105,7 +105,7 @@ def keep_words(infos: Sequence[RunInfo]) -> None:
     """Keep the words of these runs in the user's store, as far as it can be written."""
     bodies = {}
     for info in infos:
-        words = {judge: list(said) for judge, said in _words(info.content, info.id).items()}
+        words = _words(info.content, info.id)
         seal = sealed(JUDGE_WORDS, _made_of(info), json.dumps(words))
         bodies[info.id] = {"words": words, "seal": seal}
     with suppress(LabError):  # a full disk or a file that is only read: computed again next time
@@ -144,11 +144,8 @@ def judge_lines(
             continue
         words = known if known is not None else _words(info.content, info.id)
         word, phrase = words.get(judge, ("", state.NO_ESTIMATE))
-        said = (
-            f"{name} **{safe(word)}**: {phrase[0].lower()}{phrase[1:]}."
-            if word
-            else (f"{name}: {phrase[0].lower()}{phrase[1:]}.")
-        )
+        said = f"{name} **{safe(word)}**" if word else name
+        said += f": {safe(lowered(phrase))}."
         if part.share > MOST_LOST:
             said += f" **{number(part.share, '.0%')} of its replies have no score.**"
         lines.append(said)
@@ -165,21 +162,18 @@ def _words(content: str, run_id: str) -> dict[str, tuple[str, str]]:
     from rubriclab.words.answer import answers
 
     assert content  # only what it is cached by
-    words: dict[str, str] = {}
-    headlines: dict[str, str] = {}
+    worded: dict[str, tuple[str, str]] = {}
     for answer in answers(state.findings(run_id)):
-        if answer.word and answer.judge not in words:
-            words[answer.judge] = answer.word
-            headlines[answer.judge] = answer.headline.removeprefix(f"{answer.judge} ")
+        if answer.word and answer.judge not in worded:
+            # The number of one position may not be the reason for the word, so the headline goes
+            # with it.
+            worded[answer.judge] = answer.word, answer.headline.removeprefix(f"{answer.judge} ")
     arms = Judgments(state.kept(run_id).table).arms
     # Bare scores have no order, so the number is about the first list.
     listed = next((arm for arm in arms if arm.condition.reorder != "bare"), arms[0])
-    phrases: dict[str, str] = {}
+    said: dict[str, tuple[str, str]] = {}
     for arm in arms:
-        if arm.condition.reorder == listed.condition.reorder:
-            phrases.setdefault(arm.condition.judge, state.phrase_of_judge(arm))
-    # The number of one position may not be the reason for the word, so the headline goes with it.
-    return {
-        judge: (words.get(judge, ""), headlines.get(judge, phrase))
-        for judge, phrase in phrases.items()
-    }
+        judge = arm.condition.judge
+        if arm.condition.reorder == listed.condition.reorder and judge not in said:
+            said[judge] = worded.get(judge) or ("", state.phrase_of_judge(arm))
+    return said

@@ -29,6 +29,7 @@ from rubriclab.app.frame import (
 from rubriclab.app.run_rows import (
     EVEN_UNREAD,
     MOST_LOST,
+    STOPPED_WORDS,
     Chip,
     JudgeWords,
     chip_of,
@@ -67,7 +68,7 @@ REFRESH_SECONDS = 1.0
 """How often the progress of a run is drawn again."""
 ORDERED = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}
 """What a run reorders, as its row says; otherwise it is the order of answers."""
-STOPPED = ("paused", "cancelled", "interrupted", "planned")
+STOPPED = (*STOPPED_WORDS, "planned")
 """States of runs that can go on."""
 STATES = ("failed", "paused", "interrupted", "cancelled", "planned", "finished")
 """The order of states when the list is sorted by them: what needs somebody comes first."""
@@ -105,10 +106,10 @@ def page() -> None:
         _list(shown, bool(active), words)
     examples = st.container()
     fold("Store", _store, icon="database", key="runs-store")
-    _fill(words)
-    if words:
+    drawn = _fill(words)
+    if drawn:
         with faults():
-            keep_words([row.info for row in words])
+            keep_words(drawn)
     with examples, faults():
         recorded, more = state.shown_examples(), list[Fill]()
         if recorded:
@@ -127,18 +128,21 @@ class Fill(NamedTuple):
     known: JudgeWords | None = None
 
 
-def _fill(words: Iterable[Fill], seconds: float = math.inf) -> None:
+def _fill(words: Iterable[Fill], seconds: float = math.inf) -> list[RunInfo]:
     """Draw what runs say of their judges, in the places that were kept for it.
 
-    ``seconds``: what has not begun by then waits for the next visit, which finds the rest done.
+    Returns the runs that were drawn. ``seconds``: what has not begun by then waits for the next
+    visit, which finds the rest done. Until then its place names the judges.
     """
     end = time.monotonic() + seconds
-    for info, place, lost, _ in words:
+    drawn = []
+    for row in words:
         if time.monotonic() > end:
-            place.markdown(f":small[:gray[{safe(', '.join(info.judges), 80)}]]")
-            continue
-        with place.container(), contained(info.name):
-            st.markdown(_small(judge_lines(info, lost)))
+            break
+        with row.place.container(), contained(row.info.name):
+            st.markdown(_small(judge_lines(row.info, row.lost)))
+            drawn.append(row.info)
+    return drawn
 
 
 # ---------------------------------------------------------------- running
@@ -159,12 +163,15 @@ def _progress(run_id: str, *, key: str, buttons: bool) -> None:
         return
     run = running[0]
     info, now = state.run_info(run_id), run.snapshot()
-    judge, counts = early_counts(run)
-    sentence, picture = early(
-        counts, verdict="at the next look" if now.looks else "at the end", judge=judge
-    )
-    if buttons:
-        picture = _live_cells(run) or picture
+    sentence, picture = "", None
+    followed = _followed(run)
+    if followed is not None:
+        code, condition = followed
+        verdict = "at the next look" if now.looks else "at the end"
+        sentence, picture = early(now.early[code], verdict=verdict, judge=condition.judge)
+        if buttons:
+            cells = cells_so_far(now.cells[code], condition.scores, condition.positions)
+            picture = cells or picture
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(labelled(info.name, info.simulated, 80), anchor=False, width="content")
         st.markdown(":blue-badge[Running]", width="stretch")
@@ -265,33 +272,17 @@ def _say_unread(run: Run, unread: Unread, key: str) -> None:
         go("setup", again=run.id)
 
 
-def early_counts(run: Run) -> tuple[str, tuple[int, ...]]:
-    """Return a judge and how often it chose each position so far.
+def _followed(run: Run) -> tuple[int, Condition] | None:
+    """Return the first condition that shows all score orders equally often, with its number.
 
-    Empty if that would mislead.
-
-    The counts are those of the first condition that shows all orders equally often. Under one order
-    alone, the share of a position is the share of the score that it shows.
+    None if there is none. Under one order alone, the share of a position is the share of the score
+    that it shows, which would mislead.
     """
-    for condition, counts in zip(run.plan.conditions, run.snapshot().early, strict=True):
-        if _evenly_listed(run, condition):
-            return condition.judge, counts
-    return "", ()
-
-
-def _live_cells(run: Run) -> Picture | None:
-    """Return the heatmap so far, of the condition that ``early_counts`` is about."""
-    cells = run.snapshot().cells
-    for number_of, condition in enumerate(run.plan.conditions):
-        if _evenly_listed(run, condition):
-            return cells_so_far(cells[number_of], condition.scores, condition.positions)
-    return None
-
-
-def _evenly_listed(run: Run, condition: Condition) -> bool:
-    """Return whether a condition reorders scores, and shows each position equally often."""
     kinds = {strategy.name: strategy.kind for strategy in run.plan.study.design.plans()}
-    return condition.reorder == "options" and STRATEGIES[kinds[condition.strategy]].even
+    for code, condition in enumerate(run.plan.conditions):
+        if condition.reorder == "options" and STRATEGIES[kinds[condition.strategy]].even:
+            return code, condition
+    return None
 
 
 def early(
@@ -459,10 +450,11 @@ def _row(
 def _say_of_judges(row: Fill, held: bool, words: list[Fill]) -> None:
     """Say what a run says of its judges, or keep the place for it, or say why the run stopped."""
     info, place = row.info, row.place
+    names = f":gray[{safe(', '.join(info.judges), 80)}]"
     if info.state == "finished":
         waiting = place.empty()
         if row.known is None and has_words(info):
-            waiting.markdown(f":small[:gray[{safe(', '.join(info.judges), 80)}]]")
+            waiting.markdown(f":small[{names}]")
             words.append(row._replace(place=waiting))
         else:
             waiting.markdown(_small(judge_lines(info, row.lost, row.known)))
@@ -476,8 +468,7 @@ def _say_of_judges(row: Fill, held: bool, words: list[Fill]) -> None:
         reason = f"{reason[0].upper()}{reason[1:]}. Nothing is asked twice when you go on."
     if key_refused(info):
         reason += " Paste a key and go on."
-    judges = safe(", ".join(info.judges), 80)
-    place.markdown(f":small[{safe(reason, 300) or f':gray[{judges}]'}]")
+    place.markdown(f":small[{safe(reason, 300) or names}]")
 
 
 def _small(lines: Iterable[str]) -> str:

@@ -98,15 +98,18 @@ def paste_field(address: str, ca_file: str | None, *, key: str) -> str | None:
     return name if known else None
 
 
+def _emptied(field_key: str) -> str:
+    """Return what was typed into a field, and empty the field. For callbacks."""
+    typed = str(st.session_state[field_key]).strip()
+    st.session_state[field_key] = ""
+    return typed
+
+
 def _take(name: str, widget: str) -> None:
     """Take a pasted key out of its field. This is a callback."""
-    held, typed = session_keys(), str(st.session_state[widget]).strip()
-    st.session_state[widget] = ""
-    held.refused = ""
-    if not typed:
-        return
-    if not valid_key(typed):
-        held.refused = NO_KEY
+    held, typed = session_keys(), _emptied(widget)
+    held.refused = "" if not typed or valid_key(typed) else NO_KEY
+    if not typed or held.refused:
         return
     held.keys[name] = typed
     st.session_state.pop("setup offers", None)  # the server is asked for its models with this key
@@ -124,16 +127,14 @@ def missing_keys(judges: Iterable[JudgeSettings]) -> list[JudgeSettings]:
     """Return the judges whose key was pasted in a visit that is over."""
     held = session_keys()
     return [
-        judge
-        for judge in judges
-        if judge.key_env and is_pasted(judge.key_env) and judge.key_env not in held.keys
+        judge for judge in judges if is_pasted(judge.key_env) and judge.key_env not in held.keys
     ]
 
 
 def keys_to_go_on(judges: Iterable[JudgeSettings], *, key: str) -> SessionKeys | None:
     """Draw a field for each key that these judges need; return the keys once they are confirmed.
 
-    The addresses stand beside the button, so pressing it says yes to them, for this run alone.
+    The addresses are next to the button, so pressing it agrees to them, for this run alone.
     ``key``: the beginning of the widgets' keys.
     """
     wanted: dict[str, list[Consent]] = {}
@@ -169,8 +170,7 @@ def _take_for_run(
     """Take pasted keys out of their fields, for one run. This is a callback."""
     pasted = SessionKeys()
     for name, field_key in fields.items():
-        typed = str(st.session_state[field_key]).strip()
-        st.session_state[field_key] = ""
+        typed = _emptied(field_key)
         if not valid_key(typed):
             pasted.refused = NO_KEY
             continue

@@ -313,10 +313,8 @@ def _addresses(judge: JudgeSettings) -> tuple[str, ...]:
 
 
 def _key_name(judge: JudgeSettings, pasted: str | None) -> str:
-    """Return the name of the pasted key or of the environment variable that holds one; may be
-    empty.
-    """
-    was_pasted = judge.key_env is not None and is_pasted(judge.key_env)
+    """Return the name of the pasted key or of the variable that holds one; empty for none."""
+    was_pasted = is_pasted(judge.key_env)
     with st.expander("Use a key from the environment instead", icon=":material/key:"):
         variable = ask(
             st.text_input,

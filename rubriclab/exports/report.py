@@ -189,7 +189,6 @@ def _part(
     """Return what the template shows of one judge."""
     arm, drawings = findings.judgments.arms[subject.condition], drawings_of(findings, subject)
     answer = judged(findings, subject)
-    line = answer.line.partition(answer.strong) if answer.strong else (answer.line, "", "")
     beside = []
     if not subject.variant and has_people(findings, subject.condition):
         beside.append(people_answer(findings, subject))
@@ -199,7 +198,7 @@ def _part(
     text = text_of(cards[0].call)[:MOST_SIGNS] if text_of and cards else ""
     return {
         "answer": answer,
-        "line": line,
+        "line": answer.line_parts,
         "beside": beside,
         "drawings": drawings,
         "cards": cards,

@@ -29,7 +29,7 @@ from rubriclab.core.topic import Findings
 from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
 from rubriclab.words.phrases import number, say
-from rubriclab.words.subject import CHOICES, LEAST_DECIMALS, Subject, sentence_tables
+from rubriclab.words.subject import CHOICES, LEAST_DECIMALS, Subject, place_text, sentence_tables
 
 WORDS = ("evidence",)
 MOST_CALLS = 50_000
@@ -233,7 +233,9 @@ def _stack(subject: Subject, answer: Tried, result: OrderResult) -> Stack:
         StackLine(shorten(str(entry), 30), _kind(place, entry, chosen))
         for place, entry in enumerate(result.shown)
     )
-    at = "" if chosen not in result.shown else _place(subject, result.shown.index(chosen), lines)
+    at = ""
+    if chosen in result.shown:
+        at = place_text(subject.reorder, result.shown.index(chosen), len(lines))
     if subject.reorder in CHOICES:
         won = "tie" if chosen == TIE else f"{shorten(str(chosen), 30)} wins"
         return Stack(lines, won, at)
@@ -244,15 +246,6 @@ def _kind(place: int, entry: Entry, chosen: Entry | None) -> LineKind:
     if entry != chosen:
         return ""
     return "first" if place == 0 else "chosen"
-
-
-def _place(subject: Subject, place: int, lines: tuple[StackLine, ...]) -> str:
-    shown = "shown" if subject.reorder == "pairs" else "listed"
-    if place == 0:
-        return f"{shown} first"
-    if place == len(lines) - 1:
-        return f"{shown} second" if subject.reorder == "pairs" else f"{shown} last"
-    return f"{shown} at position {place + 1}"
 
 
 def _swings(findings: Findings, arm: Arm) -> tuple[list[Swing], dict[str, Tried]]:

@@ -33,7 +33,9 @@ Action = Literal[
     "ask_twice",
     "about",
 ]
-"""What to do; empty where there is no question. From ``other_judge`` on, nothing is decided yet."""
+"""What to do; empty where there is no question. Those that are neither in AVERAGING nor in
+ONE_WILL_DO ask for a new run.
+"""
 AVERAGING = ("several_orders", "average", "wordings")
 """Average several orders (for choices: ask them). With ``wordings``, any changed prompt will do."""
 ONE_WILL_DO = ("small", "enough")
@@ -148,11 +150,10 @@ def advice_of(findings: Findings, condition: int) -> Advice:
     given = findings.verdicts_of(condition)
     action: Action = ""
     if given is not None:
-        gaps = findings.select("largest_gap", condition=given.condition)
         action = decide(
             given.questions,
             reorder=about.reorder,
-            gap_matters=gap_matters(given, gaps[-1] if gaps else None),
+            gap_matters=_gap_of_run_matters(findings, given),
             units=given.units or arms[0].units,
             repeated=given.single is not None and given.single.repeated,
         )
@@ -196,9 +197,12 @@ def gap_matters(given: Verdicts | None, gap: Row | None) -> bool:
 
 def word_of_setting(findings: Findings, condition: int) -> LadderWord | None:
     """Return the word of the ladder for a condition's setting; None where nothing is judged."""
-    verdicts = findings.verdicts_of(condition)
-    if verdicts is None:
+    given = findings.verdicts_of(condition)
+    if given is None:
         return None
-    gaps = findings.select("largest_gap", condition=verdicts.condition)
-    gap = next(iter(gaps), None)
-    return ladder_word(verdicts, gap_matters=gap_matters(verdicts, gap))
+    return ladder_word(given, gap_matters=_gap_of_run_matters(findings, given))
+
+
+def _gap_of_run_matters(findings: Findings, given: Verdicts) -> bool:
+    gaps = findings.select("largest_gap", condition=given.condition)
+    return gap_matters(given, gaps[-1] if gaps else None)

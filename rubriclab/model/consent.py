@@ -93,9 +93,9 @@ def pasted_name(address: str) -> str:
     return f"{PASTED}{digest(address)[:16].upper()}"
 
 
-def is_pasted(variable: str) -> bool:
+def is_pasted(variable: str | None) -> bool:
     """Return whether this is the name of a pasted key, not of a variable of the environment."""
-    return variable.startswith(PASTED)
+    return variable is not None and variable.startswith(PASTED)
 
 
 def _host(text: str) -> str:
@@ -161,7 +161,7 @@ def where_asked(judges: Iterable[JudgeSettings]) -> list[str]:
         asks = f"{shorten(judge.name)} would ask " + ", ".join(
             shorten(url, 200) for url in judge.addresses
         )
-        if judge.key_env and is_pasted(judge.key_env):
+        if is_pasted(judge.key_env):
             asks += " with a key that you paste. Nothing is sent before you agree."
         elif judge.key_env:
             asks += f" with the key in {judge.key_env}. Nothing is sent before you agree."

@@ -20,7 +20,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from rubriclab.model.text import LabError
@@ -49,13 +48,6 @@ Hold = Callable[[float], AbstractContextManager[bool]]
 
 class NotShared(LabError):
     """The process that holds a store gives no copy of it. The text says why, as a sentence."""
-
-
-@dataclass(frozen=True)
-class Holder:
-    """What the process that holds a store says of itself: the names of the runs that it asks."""
-
-    runs: tuple[str, ...] = ()
 
 
 def socket_path(store: str) -> str:
@@ -133,13 +125,13 @@ class CopyServer:
                 _send(client, VALID)
 
 
-def holder_of(store: str) -> Holder:
-    """Return what the holder of a store says of itself: no runs, if it says nothing."""
+def runs_of_holder(store: str) -> tuple[str, ...]:
+    """Return the names of the runs that the holder of a store asks; none if it does not answer."""
     try:
         with _connected(store) as server:
             return _holder(server)
     except (NotShared, OSError, ValueError):
-        return Holder()
+        return ()
 
 
 def copy_from_holder(store: str, folder: Path) -> Path:
@@ -188,29 +180,29 @@ def _connected(store: str) -> socket.socket:
         server.connect(path)
         if Path(path).lstat().st_uid != os.geteuid() or not _of_this_user(server):
             raise PermissionError(errno.EACCES, "another user's socket")
-    except PermissionError:
+    except OSError as fault:
         server.close()
-        raise NotShared(
-            "That process is another user's. Only that user can read the store meanwhile."
-        ) from None
-    except FileNotFoundError:
-        server.close()
-        raise NotShared("That process lets no other one read the store meanwhile.") from None
-    except ConnectionRefusedError:
-        server.close()
-        raise NotShared(
-            f"Nobody listens at {path}: a process that was killed has left it behind. The next "
-            "one that writes the store replaces it."
-        ) from None
-    except OSError:
-        server.close()
-        raise NotShared("That process does not answer.") from None
+        raise NotShared(_why_not_connected(fault, path)) from None
     return server
 
 
-def _holder(server: socket.socket) -> Holder:
+def _why_not_connected(fault: OSError, path: str) -> str:
+    if isinstance(fault, PermissionError):
+        return "That process is another user's. Only that user can read the store meanwhile."
+    if isinstance(fault, FileNotFoundError):
+        return "That process lets no other one read the store meanwhile."
+    if isinstance(fault, ConnectionRefusedError):
+        return (
+            f"Nobody listens at {path}: a process that was killed has left it behind. The next "
+            "one that writes the store replaces it."
+        )
+    return "That process does not answer."
+
+
+def _holder(server: socket.socket) -> tuple[str, ...]:
+    """Return the names of the runs with which the holder begins each conversation."""
     said = json.loads(_line(server, WORD_SECONDS))
-    return Holder(tuple(str(name) for name in said[ANSWERS]))
+    return tuple(str(name) for name in said[ANSWERS])
 
 
 def _of_this_user(connected: socket.socket) -> bool:

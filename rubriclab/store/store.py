@@ -49,7 +49,7 @@ from rubriclab.store.database import (
 )
 from rubriclab.store.machine import sealed
 from rubriclab.store.read import CALL_COLUMNS, JUDGE_WORDS, RATED, READING, TEXTS, Reader
-from rubriclab.store.sharing import NotShared, copy_from_holder, holder_of
+from rubriclab.store.sharing import NotShared, copy_from_holder, runs_of_holder
 from rubriclab.store.writer import RunWriter, orderings_columns
 
 STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
@@ -267,11 +267,7 @@ class Store(Reader):
                 body = {"variable": variable, "address": address, "seal": seal}
                 key = digest("consent", variable, address)[:32]
                 # One that is there has another machine's seal: this one's takes its place.
-                cursor.execute("DELETE FROM objects WHERE kind = 'consent' AND id = ?", [key])
-                cursor.execute(
-                    "INSERT INTO objects (kind, id, name, body, created) VALUES (?, ?, ?, ?, ?)",
-                    ["consent", key, storable(variable), _json(body), now()],
-                )
+                _put_object(cursor, "consent", key, body, variable)
 
     # ---- reference answers
 
@@ -490,14 +486,9 @@ class Store(Reader):
 
         It can be computed again at any time, so a run's revision stays the same.
         """
-        rows = [(JUDGE_WORDS, id, "", _json(body), now()) for id, body in words.items()]
         with self._db.transaction() as cursor:
-            for row in rows:
-                cursor.execute("DELETE FROM objects WHERE kind = ? AND id = ?", row[:2])
-                cursor.execute(
-                    "INSERT INTO objects (kind, id, name, body, created) VALUES (?, ?, ?, ?, ?)",
-                    row,
-                )
+            for id, body in words.items():
+                _put_object(cursor, JUDGE_WORDS, id, body)
 
     # ---- judgments
 
@@ -584,7 +575,7 @@ def _hearing(told: Told | None, path: str | Path) -> Callable[[StoreInUse], None
         return None
 
     def say(fault: StoreInUse) -> None:
-        runs = holder_of(str(user_path(path).resolve())).runs
+        runs = runs_of_holder(str(user_path(path).resolve()))
         names = ", ".join(f"“{shorten(name, 40)}”" for name in runs)
         asking = f", which is asking {names}" if names else ""
         told(f"Waiting up to {WAIT_SECONDS:g} s for {path}: {fault.process} has it{asking}.")
@@ -729,6 +720,17 @@ def _text_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
         cells = [storable(cell) if isinstance(cell, str) else None for cell in frame[name]]
         columns[name] = pa.array(cells, pa.string())
     return columns
+
+
+def _put_object(
+    cursor: duckdb.DuckDBPyConnection, kind: str, id: str, body: Any, name: str = ""
+) -> None:
+    """Keep an object instead of an earlier one of its kind and ID."""
+    cursor.execute("DELETE FROM objects WHERE kind = ? AND id = ?", [kind, id])
+    cursor.execute(
+        "INSERT INTO objects (kind, id, name, body, created) VALUES (?, ?, ?, ?, ?)",
+        [kind, id, storable(name), _json(body), now()],
+    )
 
 
 def _json(value: Any) -> str:

@@ -6,7 +6,7 @@ rounded here.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from rubriclab.core.ladder import LadderWord
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.core.verdict import MIN_UNITS, SingleVerdict, Verdict
+from rubriclab.measures.advice import AVERAGING, ONE_WILL_DO
 from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
 from rubriclab.words.looks import early_words, stop_words
@@ -38,6 +39,8 @@ from rubriclab.words.subject import (
     PEOPLE,
     UNDECIDED,
     Subject,
+    end_of_list,
+    place_text,
     sentence_tables,
     subjects,
 )
@@ -59,16 +62,6 @@ MOST_NAME = 100
 """Max characters of a judge's name in a sentence."""
 MOST_ABOUT = 120
 """Max characters of data set and setting in a line on a terminal."""
-UNDECIDED_ACTIONS = (
-    "other_judge",
-    "unconstrained",
-    "parse",
-    "ask_orders",
-    "add",
-    "ask_twice",
-    "about",
-)
-"""What to do where nothing is decided yet: a new run, and how to take this judge until then."""
 FLAT_POINTS = 0.005
 """A smaller number would be written as 0.00. No sentence says that scores rise or fall by that."""
 
@@ -115,6 +108,11 @@ class Answer:
     simulated: bool = False
     about: str = ""
     word: LadderWord | None = None
+
+    @property
+    def line_parts(self) -> tuple[str, str, str]:
+        """The line: before, in and after its bold part."""
+        return self.line.partition(self.strong) if self.strong else (self.line, "", "")
 
     def lines(self) -> list[str]:
         """Return the answer as plain lines, for a terminal."""
@@ -251,7 +249,6 @@ def _say(subject: Subject, key: str, position: int | None = None, /, **fields: A
     ``position``: the position that it names, from 0. If it is None, the position that gains most.
     """
     position = subject.top if position is None else position
-    listed, at = _listed(subject, position), _at(subject, position)
     criteria = None if subject.positions is None else subject.positions.criteria
     alone = math.nan if criteria is None else criteria.largest
     own = {
@@ -261,16 +258,14 @@ def _say(subject: Subject, key: str, position: int | None = None, /, **fields: A
         "items": count(subject.items, "answer"),
         "units": subject.units,
         "needed": MIN_UNITS,
-        "units_asked": plural(subject),
-        "asked_about": _asked_about(subject),
+        "units_asked": _plural(subject),
+        "asked_about": asked_about(subject),
         "form": shorten(subject.variant),
         "default": shorten(subject.default),
         "criterion": shorten(subject.criterion),
         "alone": f"{number(alone)}{NBSP}points",
         "position": position + 1,
-        "listed": listed,
-        "at": at,
-        "Place": at.capitalize(),
+        **_places(subject, position),
         "high": f"{max(subject.scores, default=0):g}",
         "low": f"{min(subject.scores, default=0):g}",
     }
@@ -289,37 +284,28 @@ def _said(subject: Subject, key: str, **fields: Any) -> str:
     return say(key, sentence_tables(subject), **fields)
 
 
-def _listed(subject: Subject, position: int) -> str:
-    """Name what is at a position (from 0): “the option listed first”, “the answer at position
-    3”, “the answer shown second”.
+def _places(subject: Subject, position: int) -> dict[str, str]:
+    """Name a position (from 0): ``listed``, “the option listed first”; ``shown``, the same below a
+    headline, “the first option”; ``at`` and ``Place``, “listed first”.
     """
-    what = "option" if subject.reorder == "options" else "answer"
-    if subject.reorder == "pairs":
-        return f"the answer shown {('first', 'second')[position]}"
-    if position == 0:
-        return f"the {what} listed first"
-    if position == len(subject.leans) - 1:
-        return f"the {what} listed last"
-    return f"the {what} at position {position + 1}"
+    thing = "option" if subject.reorder == "options" else "answer"
+    where = subject.reorder, position, len(subject.leans)
+    end, at = end_of_list(*where), place_text(*where)
+    between = f"the {thing} at position {position + 1}"
+    return {
+        "listed": f"the {thing} {at}" if end else between,
+        "shown": f"the {end} {thing}" if end else between,
+        "at": at,
+        "Place": at.capitalize(),
+    }
 
 
-def _at(subject: Subject, position: int) -> str:
-    """Say where something is in the list (from 0): “listed first”, “shown second”."""
-    if subject.reorder == "pairs":
-        return f"shown {('first', 'second')[position]}"
-    if position == 0:
-        return "listed first"
-    if position == len(subject.leans) - 1:
-        return "listed last"
-    return f"listed at position {position + 1}"
-
-
-def plural(subject: Subject) -> str:
+def _plural(subject: Subject) -> str:
     """Return what the subject's units are called, in the plural: “prompts”."""
     return count(2, unit_noun(subject.unit, subject.reorder)).removeprefix("2 ")
 
 
-def _asked_about(subject: Subject) -> str:
+def asked_about(subject: Subject) -> str:
     """Count what was asked about in several orders: “30 answers”, “144 pairs”."""
     return count(subject.items, unit_noun("", subject.reorder))
 
@@ -374,12 +360,11 @@ def _line_of_word(subject: Subject) -> tuple[str, str]:
         return _say(subject, "line_same", share=strong, orders=orders), strong
     if subject.word == "Can't tell yet" and not subject.gate_open:
         return _line_of_chance(subject)
-    if not subject.is_(EFFECT, "positions"):
-        return "", ""
-    if subject.lead is None:
-        return ("", "") if subject.in_points else (_say(subject, "line_some"), "")
-    if subject.in_points:
-        return _line_of_one_lean(subject, subject.lead)
+    if subject.is_(EFFECT, "positions"):
+        if subject.in_points and subject.lead is not None:
+            return _line_of_one_lean(subject, subject.lead)
+        if not subject.in_points and subject.lead is None:
+            return _say(subject, "line_some"), ""
     return "", ""
 
 
@@ -399,26 +384,15 @@ def _line_of_chance(subject: Subject) -> tuple[str, str]:
 def _line_of_one_lean(subject: Subject, position: int) -> tuple[str, str]:
     """Return (line, bold part) about the position that is named, where leans are points."""
     lean = subject.leans[position]
-    others = [number(own, "+.2f") for k, own in enumerate(subject.leans) if k != position]
-    low, high = (number(end, "+.2f") for end in _ends_without(subject.leans, position))
+    others = [other for k, other in enumerate(subject.leans) if k != position]
+    low, high = number(min(others), "+.2f"), number(max(others), "+.2f")
     strong = f"{number(abs(lean))}{NBSP}points"
     fields = {
-        "others": others[0] if len(set(others)) == 1 else f"{low} to {high}",
-        "for_all": _said_of_units(subject, "for_all") if subject.unanimous else "",
+        "others": low if low == high else f"{low} to {high}",
+        "for_all": _say(subject, "for_all") if subject.unanimous else "",
     }
     key = _way(lean, "line_one_up", "line_one_down")
     return _say(subject, key, position, share=strong, **fields), strong
-
-
-def _ends_without(leans: Sequence[float], position: int) -> tuple[float, float]:
-    """Return the smallest and largest lean of the other positions."""
-    others = [lean for k, lean in enumerate(leans) if k != position]
-    return min(others), max(others)
-
-
-def _said_of_units(subject: Subject, key: str, **fields: Any) -> str:
-    """Return a sentence that counts the subject's units."""
-    return _said(subject, key, units=subject.units, units_asked=plural(subject), **fields)
 
 
 def _line_of_one_position(subject: Subject) -> tuple[str, str]:
@@ -433,21 +407,8 @@ def _line_of_one_position(subject: Subject) -> tuple[str, str]:
         rest = "without"
     strong = share_text(subject, subject.shares[position])
     even = share_text(subject, subject.expected[position])
-    shown = _shown(subject, position)
-    line = _say(subject, "line", share=strong, shown=shown, rest=_say(subject, rest, even=even))
+    line = _say(subject, "line", position, share=strong, rest=_say(subject, rest, even=even))
     return line, strong
-
-
-def _shown(subject: Subject, position: int) -> str:
-    """Name a position shortly, below a headline: “the first option”, “the second answer”."""
-    what = "option" if subject.reorder == "options" else "answer"
-    if subject.reorder == "pairs":
-        return f"the {('first', 'second')[position]} answer"
-    if position == 0:
-        return f"the first {what}"
-    if position == len(subject.leans) - 1:
-        return f"the last {what}"
-    return f"the {what} at position {position + 1}"
 
 
 def share_text(subject: Subject, share: float) -> str:
@@ -848,7 +809,7 @@ def _advice(subject: Subject) -> str:
     key: str = subject.action
     if not key:
         return ""
-    if key not in UNDECIDED_ACTIONS:
+    if key in (*AVERAGING, *ONE_WILL_DO):
         return _say(subject, key)
     fields: dict[str, str] = {}
     if key == "add":

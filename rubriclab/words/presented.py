@@ -14,10 +14,9 @@ import numpy as np
 from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import Findings
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.looks import unit_noun
 from rubriclab.model.study import Study
 from rubriclab.model.text import count, shorten
-from rubriclab.words.answer import FLAT_POINTS, Answer, Question, judged
+from rubriclab.words.answer import FLAT_POINTS, Answer, Question, asked_about, judged
 from rubriclab.words.phrases import NBSP, number, say
 from rubriclab.words.subject import EFFECT, Subject
 
@@ -49,12 +48,6 @@ class Presented:
     changed: str
     facts: tuple[tuple[str, str], ...]
 
-    @property
-    def line(self) -> tuple[str, str, str]:
-        """The line below the headline: before, in and after its bold part."""
-        strong = self.answer.strong
-        return self.answer.line.partition(strong) if strong else (self.answer.line, "", "")
-
 
 def presented(findings: Findings, subject: Subject, study: Study | None = None) -> Presented:
     """Return the words about one judge. ``study``: the plan of the run; an import has none."""
@@ -70,15 +63,15 @@ def presented(findings: Findings, subject: Subject, study: Study | None = None) 
             subject,
             "asked",
             judge=shorten(subject.judge, MOST_NAME),
-            things=_things(subject),
+            things=asked_about(subject),
             orders=count(subject.orders, "order"),
             times=_times(arms),
             low=f"{min(subject.scores, default=0):g}",
             high=f"{max(subject.scores, default=0):g}",
         ),
         calls=count(subject.calls, "call"),
-        limits=_say(subject, "limits", things=_things(subject)),
-        single=_single(answer),
+        limits=_say(subject, "limits", things=asked_about(subject)),
+        single=answer.questions[-1] if answer.questions else None,  # it is always the last
         changed=_changed(subject),
         facts=tuple(_facts(subject, arm, arms, study)),
     )
@@ -98,11 +91,6 @@ def _arms_of(findings: Findings, subject: Subject) -> list[Arm]:
     ]
 
 
-def _things(subject: Subject) -> str:
-    """Count what was asked about: “60 answers”, “144 pairs”."""
-    return count(subject.items, unit_noun("", subject.reorder))
-
-
 def _times(arms: Sequence[Arm]) -> str:
     """Say how often each order of an item was asked: “, each twice”; empty where that differs.
 
@@ -117,11 +105,6 @@ def _times(arms: Sequence[Arm]) -> str:
         return ""
     times_asked = numbers.pop()
     return ", each " + TIMES.get(times_asked, f"{times_asked} times")
-
-
-def _single(answer: Answer) -> Question | None:
-    """Return the question about single scores or winners: the last one."""
-    return answer.questions[-1] if answer.questions else None
 
 
 def _changed(subject: Subject) -> str:
@@ -153,7 +136,7 @@ def _facts(
             facts.append(("Judged by", shorten(names, MOST_NAME)))
     if settings is not None:
         facts.append(("Settings", _temperature(settings)))
-    about = _things(subject)
+    about = asked_about(subject)
     if arm.condition.dataset:
         about += f" of “{shorten(arm.condition.dataset, MOST_NAME)}”"
     if subject.units != subject.items:

@@ -184,11 +184,6 @@ class Subject:
         return None if self.verdicts is None else units_of_new_run(self.verdicts)
 
     @property
-    def gate(self) -> float:
-        """p of the permutation test; NaN before there are verdicts."""
-        return math.nan if self.verdicts is None else self.verdicts.gate.p
-
-    @property
     def gate_open(self) -> bool:
         return self.verdicts is not None and self.verdicts.gate.open
 
@@ -358,6 +353,24 @@ def sentence_tables(subject: Subject) -> tuple[str, ...]:
     elif subject.reorder in CHOICES:
         family = "choices"
     return "every", family, subject.reorder, subject.kind
+
+
+def end_of_list(reorder: str, position: int, positions: int) -> str:
+    """Return “first”, “last” or, of a pair, “second”; empty for a position (from 0) between."""
+    if position == 0:
+        return "first"
+    if position == positions - 1:
+        return "second" if reorder == "pairs" else "last"
+    return ""
+
+
+def place_text(reorder: str, position: int, positions: int) -> str:
+    """Say where something is in the list: “listed first”, “shown second”, “listed at position 3”.
+
+    ``position``: from 0.
+    """
+    verb = "shown" if reorder == "pairs" else "listed"
+    return f"{verb} {end_of_list(reorder, position, positions) or f'at position {position + 1}'}"
 
 
 def _written_as_all_or_none(shares: Sequence[float], decimals: int) -> bool:
