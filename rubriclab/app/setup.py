@@ -401,12 +401,16 @@ def _sample(held: Draft) -> None:
         start = "all"
     elif part.take == prompts and "prompts" in words:
         start = "prompts"
-    kept_key = f"launch-answers-{held.uploads.version}"
+    # Step 1 may have drawn another sample: then these fields start again from the study.
+    drawn = f"{held.uploads.version}-{part.take}"
+    if st.session_state.get("launch-sample") != drawn:
+        forget("launch-answers", "launch-take")
+        st.session_state["launch-sample"] = drawn
     chosen = ask(
         st.radio,
         "Answers to use",
         list(words),
-        key=kept_key,
+        key="launch-answers",
         start=start,
         format_func=words.__getitem__,
     )
@@ -419,7 +423,7 @@ def _sample(held: Draft) -> None:
             "Number of answers",
             1,
             answers,
-            key=f"launch-take-{held.uploads.version}",
+            key="launch-take",
             start=min(part.take or max(1, answers // 2), answers),
         )
     if take != part.take and not (take is None and start == "all"):
