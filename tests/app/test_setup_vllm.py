@@ -89,6 +89,8 @@ def test_stop_while_it_loads_does_not_wait(form: AppTest, monkeypatch: pytest.Mo
     monkeypatch.setenv("FAKE_VLLM", "--ignore-term --ready-after 100")
     app = started(form)
     assert held_problem(app) == "vLLM is loading the model."
+    # One that has not come that far would obey the signal and be gone before the page is drawn.
+    assert until(lambda: any("child" in line for line in state.servers()["vllm"].log))
     pressed(app, "Stop")
     assert held_problem(app) == "vLLM is stopping."
     assert until(lambda: state.servers()["vllm"].state == "stopped")

@@ -32,10 +32,10 @@ def main() -> None:
     if options.fail:
         print("ValueError: no such model, api_key=abcdefghijkl", file=sys.stderr, flush=True)
         sys.exit(3)
+    if options.ignore_term:  # before the child is told of: who has read that may send the signal
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     print("child", child.pid, flush=True)
-    if options.ignore_term:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     started = time.monotonic()
 
     class Handler(BaseHTTPRequestHandler):
