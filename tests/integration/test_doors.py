@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -370,11 +370,12 @@ def test_hostile_names_run_nothing_and_call_nowhere(
             assert "<img src=x" in page.frame_locator("iframe").locator("body").inner_text()
 
 
+@pytest.mark.parametrize(("kind", "pictures"), [("One-page report", 1), ("Full report", 2)])
 def test_a_report_opens_without_a_network_and_runs_nothing(
-    browser: Browser, address: str, tmp_path: Path
+    browser: Browser, address: str, tmp_path: Path, kind: str, pictures: int
 ) -> None:
     with browser() as page:
-        visit(page, f"{address}/export?run=hostile")
+        visit(page, f"{address}/export?run=hostile&for={quote_plus(kind)}")
         with page.expect_download() as download:
             page.get_by_text("Download report (HTML)").click()
         path = tmp_path / "report.html"
@@ -386,4 +387,4 @@ def test_a_report_opens_without_a_network_and_runs_nothing(
         assert requests == [path.as_uri()]
         assert page.evaluate("() => window.__ran") is None
         assert "favours the option listed first" in page.inner_text("body")
-        assert page.locator("svg[role=img]").count() == 2
+        assert page.locator("svg[role=img]").count() == pictures

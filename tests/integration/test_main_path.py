@@ -77,10 +77,10 @@ def test_own_file_to_heatmap_in_six_clicks(browser: Browser, tmp_path: Path) -> 
             timeout=600_000
         )  # the run has ended by itself
         click(row.get_by_role("button", name="Results"))
-        page.get_by_text("How often each position was chosen").wait_for(timeout=60_000)
+        page.locator('[aria-label*="Heatmap"], [alt*="Heatmap"]').first.wait_for(timeout=60_000)
         settled(page)
         assert page.get_by_role("combobox", name="Run").input_value() == "redacciones, score order"
-        heatmap = page.locator('[aria-label^="Heatmap"], [alt^="Heatmap"]').first
+        heatmap = page.locator('[aria-label*="Heatmap"], [alt*="Heatmap"]').first
         heatmap.scroll_into_view_if_needed()
         page.screenshot(path=tmp_path / "results.png", full_page=True)
         assert heatmap.is_visible()
@@ -133,7 +133,7 @@ def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(
         click(page.get_by_role("button", name="Launch 160 calls"))
         row = page.locator('[class*="st-key-run-"]').filter(has_text="drafts")
         click(row.get_by_role("button", name="Results"))
-        page.locator('[aria-label^="Heatmap"], [alt^="Heatmap"]').first.wait_for()
+        page.locator('[aria-label*="Heatmap"], [alt*="Heatmap"]').first.wait_for()
         assert click.count == 16
     assert len(judge.bodies) == 161  # the test was one
     assert "Of no use" in str(judge.bodies[-1])

@@ -229,7 +229,7 @@ def test_a_run_goes_on_after_vllm_was_stopped_and_started_again_from_the_page(
         resume.click()
         results = row.get_by_role("button", name="Results")
         results.click(timeout=RUN_SECONDS * 1_000)
-        page.get_by_text("How often each position was chosen").wait_for()
+        page.locator('[aria-label*="Heatmap"], [alt*="Heatmap"]').first.wait_for(timeout=60_000)
         settled(page)
         page.screenshot(path=tmp_path / "results.png", full_page=True)
         go_to(page, "Set up")
