@@ -72,9 +72,12 @@ def page() -> None:
         _restore()
     _say_returned()
     if run_id := st.query_params.pop("again", ""):
-        also = st.query_params.pop("also", "")
+        st.session_state["setup wanted"] = run_id, st.query_params.pop("also", "")
+    if wanted := st.session_state.get("setup wanted"):
         with faults():
-            load_run(run_id, also)
+            load_run(*wanted)
+        # Only now: the page may be drawn anew while it loads, and then has to load it again.
+        del st.session_state["setup wanted"]
     if "setup shelved" in st.session_state:
         st.button("Back to my set-up", icon=":material/undo:", type="tertiary", on_click=_back)
     held = draft()
@@ -116,18 +119,21 @@ def _restore() -> None:
     tab = this_tab()
     if tab is None or st.session_state.get("setup restored") == tab.id:
         return
-    st.session_state["setup restored"] = tab.id
     if tab.copied_from:
         copy_draft(tab.copied_from, tab.id)
-    kept = kept_of(tab.id)
-    if kept is None:
-        return
-    text = read_text(kept.text)
     try:
-        held = draft_of(text, kept.tables, _draft_of_run(text.run) if text.run else Draft())
+        kept = kept_of(tab.id)
+        if kept is not None:
+            text = read_text(kept.text)
+            held = draft_of(text, kept.tables, _draft_of_run(text.run) if text.run else Draft())
     except LabError:
+        st.session_state["setup restored"] = tab.id
         forget_draft(tab.id)
         raise
+    # Only now: the page may be drawn anew while the draft is read, and then has to read it again.
+    st.session_state["setup restored"] = tab.id
+    if kept is None:
+        return
     if draft().study.data:
         st.session_state["setup shelved"] = held
         return

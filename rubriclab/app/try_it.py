@@ -469,15 +469,22 @@ def _with_download(label: str, judge: JudgeSettings) -> str:
 
 def _start(shown: Shown) -> None:
     """Ask the judge what the visitor has pressed a button for, unless it is being asked already."""
-    wanted: list[tuple[int | str, ...]] | None = st.session_state.pop("try ask", None)
-    if wanted is None or shown.asking is not None:
+    wanted: list[tuple[int | str, ...]] | None = st.session_state.get("try ask")
+    if wanted is None:
+        return
+    planned = None
+    if shown.asking is None:
+        with faults():
+            planned = (
+                plan_of_texts(shown.axis, shown.answers, shown.rubric, shown.judge, orders=wanted)
+                if wanted
+                else shown.plan
+            )
+    # After planning, because the page may be drawn anew meanwhile; before it starts, to ask once.
+    del st.session_state["try ask"]
+    if planned is None:
         return
     with faults():
-        planned = shown.plan
-        if wanted:
-            planned = plan_of_texts(
-                shown.axis, shown.answers, shown.rubric, shown.judge, orders=wanted
-            )
         shown.trials.append(Trial(planned, state.store().consents()).start())
         if not wanted:
             st.session_state["try order"] = None  # show what differs most

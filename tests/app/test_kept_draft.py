@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rubriclab.app import browser_tab, kept_draft, state
+from rubriclab.app import browser_tab, kept_draft, setup, state
 from rubriclab.app.browser_tab import Tab, claimed
 from rubriclab.app.draft import Draft
 from rubriclab.app.kept_draft import Kept, Numbers, draft_of, keep, kept_of, read_text, text_of
@@ -189,3 +190,42 @@ def test_a_typed_text_comes_back_as_it_was(lab: Lab) -> None:
     keep(ID, some_draft())
     app = in_tab(lab("setup"))
     assert app.session_state["rubric-pasted"] == "5: Good"
+
+
+def interrupted_once(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
+    """The list of calls of a function of Set up, the first of which the page does not survive.
+
+    So it is on a slow machine: the browser tells its tab while the first drawing still loads.
+    """
+    calls, whole = list[object](), getattr(setup, name)
+
+    def interrupted(*given: object) -> object:
+        calls.append(given)
+        if len(calls) == 1:
+            st.rerun()
+        return whole(*given)
+
+    monkeypatch.setattr(setup, name, interrupted)
+    return calls
+
+
+def test_a_run_is_loaded_though_the_page_was_drawn_anew_meanwhile(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = interrupted_once(monkeypatch, "load_run")
+    app = healthy(lab("setup", again=state.recorded()))
+    assert len(held(app).study.judges) == 2
+    assert len(calls) == 2
+    healthy(step(app, 3))
+    assert len(calls) == 2, "what was changed since is not overwritten"
+
+
+def test_a_draft_is_back_though_the_page_was_drawn_anew_meanwhile(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = step(in_tab(confirmed(lab("setup"))), 3)
+    calls = interrupted_once(monkeypatch, "draft_of")
+    again = in_tab(lab("setup"))
+    assert "are as you left them" in texts(healthy(again))
+    assert held(again).study == held(first).study
+    assert len(calls) == 2
