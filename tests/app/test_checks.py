@@ -1,5 +1,8 @@
 """Check the reading check on pages: a clean one needs no click, a stopped run says why."""
 
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,10 +10,13 @@ from aiohttp import web
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
+from rubriclab.model.consent import Consent, destination
 from rubriclab.runs.manager import RunManager
 from rubriclab.study.plan import Plan
 from tests.app.conftest import HOSTILE, Lab, healthy, pressed, texts
 from tests.app.test_pages import ended, go, use_sample
+from tests.app.test_setup import held
+from tests.judges.kit import until
 from tests.servers import FakeServer, completion, running
 from tests.study.kit import API, small_plan
 
@@ -88,3 +94,61 @@ def test_a_held_run_can_be_changed(lab: Lab) -> None:
         RunManager(state.store()).start(plan_of(server), check="hold").wait(60)
         app = pressed(go(app, "runs"), "Change")
     assert healthy(app).title[0].value == "Set up a run"
+
+
+def unread_at_times(first: int) -> Callable[[dict[str, Any], int], web.StreamResponse | None]:
+    """A rule by which one in eight replies after the first ones names no score."""
+    asked = count(1)
+
+    def rule(_body: dict[str, Any], _nth: int) -> web.StreamResponse | None:
+        number = next(asked)
+        if number <= first or number % 8:
+            return None
+        return web.json_response(completion("Rather good.", model="test-model"))
+
+    return rule
+
+
+def test_a_run_with_some_unreadable_replies_is_paused_and_mended(lab: Lab) -> None:
+    with running(FakeServer(rule=unread_at_times(8), latency=0.05)) as server:
+        judge = API.model_copy(
+            update={"base_urls": (server.base_url,), "model": "test-model", "concurrency": 1}
+        )
+        app = lab("runs")
+        run = state.manager().start(small_plan(20, judges=(judge,), name="Held"), check="hold")
+        assert until(lambda: sum(part.lost for part in run.snapshot().unread) >= 20, 60)
+        app = go(app, "runs")
+        assert "could not be parsed." in texts(app)
+        assert "Rather good." in codes(app)
+        app = healthy(pressed(app, "Pause and fix"))
+        run.wait(60)
+    info = state.store().run(run.id)
+    assert info.state == "paused"
+    assert info.done < 400, "the calls that were left are not asked"
+    assert app.title[0].value == "Set up a run"
+    assert held(app).study.judges[0].base_urls == (server.base_url,)
+
+
+def test_a_key_that_was_refused_is_pasted_and_the_run_goes_on(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    right, wrong = "sk-the-right-key-55c1", "sk-an-old-key-0a77"
+    monkeypatch.setenv("JUDGE_API_KEY", wrong)
+    with running(FakeServer(text="3", key=right)) as server:
+        state.store().agree({Consent("JUDGE_API_KEY", destination(server.base_url))})
+        run = state.manager().start(plan_of(server, key_env="JUDGE_API_KEY"), check="hold")
+        run.wait(60)
+        app = healthy(go(lab("runs"), "runs"))
+        assert "Stopped: key refused" in texts(app)
+        field = next(box for box in app.text_input if box.label.startswith("Key instead of"))
+        asked = server.asked
+        app = field.set_value(right).run()
+        assert server.asked == asked, "nothing is sent before the button is pressed"
+        pressed(app, "Go on with this key")
+        ended()
+        assert server.headers[-1]["Authorization"] == f"Bearer {right}"
+    info = state.store().run(run.id)
+    assert (info.state, info.done, info.failed) == ("finished", 80, 0)
+    state.store().close()
+    for file in (path for path in tmp_path.rglob("*") if path.is_file()):
+        assert right.encode() not in file.read_bytes(), file
