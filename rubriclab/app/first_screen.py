@@ -11,15 +11,13 @@ from rubriclab.app import answer_tabs
 from rubriclab.app.frame import labelled, safe, verbatim
 from rubriclab.core.topic import Findings
 from rubriclab.figures.evidence import (
+    Evidence,
     OrderOrNoise,
     Passes,
     RuledOut,
     Stack,
     SwingExample,
-    order_or_noise,
-    passes,
-    ruled_out,
-    swing_example,
+    evidence_of,
 )
 from rubriclab.figures.pictures import Shown
 from rubriclab.model.text import shorten
@@ -83,11 +81,7 @@ def draw(
             with st.container(key="pictures-bias"):
                 _picture(shown, key, on_click)
     with right:
-        example = swing_example(findings, subject, text_of)
-        if example is not None:
-            _example(example, read_orders)
-        elif answer.questions:
-            _evidence(findings, subject)
+        _evidence(evidence_of(findings, subject, text_of), read_orders)
         if answer.questions:
             _questions(answer.questions)
         if answer.advice:
@@ -199,21 +193,16 @@ def _stack(stack: Stack) -> str:
     return f'<div class="stack"><ol>{lines}</ol>{result}</div>'
 
 
-def _evidence(findings: Findings, subject: Subject) -> None:
-    """Draw what the data can say where there is no example: what is ruled out, or noise."""
-    counted = passes(findings, subject)
-    if counted is not None and subject.word == "Biased":
-        _passes(counted)
-        return
-    if subject.word == "Biased":
-        return
-    limits = ruled_out(subject)
-    if limits is not None:
-        _ruled_out(limits)
-        return
-    compared = order_or_noise(subject)
-    if compared is not None:
-        _noise(compared)
+def _evidence(shown: Evidence, read_orders: Callable[[str], None]) -> None:
+    """Draw what shows the verdict in one look."""
+    if shown.swing is not None:
+        _example(shown.swing, read_orders)
+    elif shown.passes is not None:
+        _passes(shown.passes)
+    elif shown.ruled_out is not None:
+        _ruled_out(shown.ruled_out)
+    elif shown.noise is not None:
+        _noise(shown.noise)
 
 
 def _ruled_out(limits: RuledOut) -> None:

@@ -6,7 +6,6 @@ Heavy modules are imported inside functions, because the first page must not wai
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from weakref import finalize
 import streamlit as st
 
 from rubriclab.model.study import ReadingPart
-from rubriclab.model.text import LabError, count
+from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -258,54 +257,6 @@ def backup() -> bytes:
         return store().backup(Path(folder) / "backup.duckdb").read_bytes()
 
 
-@st.cache_data(show_spinner=False, max_entries=500)
-def _headline(content: str, run_id: str) -> str:
-    """Return the headline; see ``headline``. It is about each judge's first condition of a kind.
-
-    Bare scores have no order: the number of a run that has them too is about its first list.
-    """
-    from rubriclab.core.judgments import Judgments
-    from rubriclab.words.phrases import number
-
-    arms = Judgments(_kept(content, run_id).table).arms
-    listed = next((arm for arm in arms if arm.condition.reorder != "bare"), arms[0])
-    first: dict[str, Arm] = {}
-    for arm in arms:
-        if arm.condition.reorder == listed.condition.reorder:
-            first.setdefault(arm.condition.judge, arm)
-    if len(first) == 1:
-        return phrase_of_judge(listed)
-    sizes = [size for arm in first.values() if math.isfinite(size := _size(arm))]
-    if not sizes:
-        return f"{count(len(first), 'judge')}: no estimate yet"
-    if listed.condition.reorder == "options":
-        name, form, unit = "most chosen position in", ".0%", ""
-    elif listed.condition.chooses:
-        name, form, unit = "same winner in every order:", ".0%", ""
-    else:
-        name, form, unit = "positions differ by", ".2f", " points"
-    low, high = number(min(sizes), form), number(max(sizes), form)
-    between = low if low == high else f"{low} to {high}"
-    return f"{count(len(sizes), 'judge')}: {name} {between}{unit}"
-
-
-def _size(arm: Arm) -> float:
-    """Return the number of one judge that the headline of several gives: the largest share of a
-    position, the share of equal winners, or the gap between positions. NaN where there is none.
-    """
-    from rubriclab.figures.pictures import winner_classes
-    from rubriclab.measures.position import shares
-
-    if arm.condition.reorder == "options" and arm.ok.any():
-        return float(max(row.value for row in shares(arm)))
-    if arm.condition.chooses:
-        kinds = winner_classes(arm)
-        known = kinds[kinds >= 0]
-        return float((known == 0).mean()) if len(known) else math.nan
-    means = _means_by_position(arm)
-    return math.nan if means is None else float(means.max() - means.min())
-
-
 def _means_by_position(arm: Arm) -> NDArray[np.float64] | None:
     """Return how far the mean score at each position lies from the overall mean, in points."""
     from rubriclab.core.cells import cells, from_arms
@@ -335,18 +286,6 @@ def phrase_of_judge(arm: Arm) -> str:
     if means is None:
         return NO_ESTIMATE
     return f"By position {number(means.min(), '+.2f')} to {number(means.max(), '+.2f')} points"
-
-
-def headline(info: RunInfo) -> str:
-    """Return the one number that the list of runs shows of a run, as a phrase.
-
-    The phrase holds no text of a file or a judge, so it needs no escaping.
-    """
-    if info.done > MOST_CALLS:
-        return f"{count(len(info.judges), 'judge')}: open results to see"
-    if not info.done:
-        return NO_ESTIMATE
-    return _headline(info.content, info.id)
 
 
 # ---------------------------------------------------------------- a vLLM server started from a page

@@ -5,7 +5,6 @@ do. The report has one A4 sheet for each judge. Both are plain HTML without scri
 everything that a run brought along is escaped.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,16 +14,7 @@ from markupsafe import Markup
 
 from rubriclab.core.topic import Findings
 from rubriclab.exports.report import ENVIRONMENT, default_title, footer, method_lines
-from rubriclab.figures.evidence import (
-    OrderOrNoise,
-    Passes,
-    RuledOut,
-    SwingExample,
-    order_or_noise,
-    passes,
-    ruled_out,
-    swing_example,
-)
+from rubriclab.figures.evidence import Evidence, TextOf, evidence_of
 from rubriclab.figures.first_pictures import first_picture
 from rubriclab.figures.pictures import Shown
 from rubriclab.model.study import Study
@@ -43,31 +33,6 @@ MOST_FACTS = 8
 MOST_CAUTIONS = 2
 MOST_METHOD_LINES = 3
 
-TextOf = Callable[[int], str]
-"""The text that a call judged, by the call's number."""
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What stands for the verdict in one look: the first of these that the run has.
-
-    swing: one answer in its two furthest orders. passes: of a list of two scores. ruled_out: what
-    is still possible where nothing changed. noise: the order's changes beside the judge's own.
-    """
-
-    swing: SwingExample | None = None
-    passes: Passes | None = None
-    ruled_out: RuledOut | None = None
-    noise: OrderOrNoise | None = None
-
-    @property
-    def title(self) -> str:
-        """The title of what there is; empty if there is nothing."""
-        for part in (self.swing, self.passes, self.ruled_out, self.noise):
-            if part is not None:
-                return part.title
-        return ""
-
 
 @dataclass(frozen=True)
 class Sheet:
@@ -77,7 +42,7 @@ class Sheet:
     size: str
     facts: tuple[tuple[str, str], ...]
     shown: Shown
-    seen: Seen
+    seen: Evidence
     cautions: tuple[str, ...]
     method: tuple[str, ...]
 
@@ -97,7 +62,7 @@ def slides(
     template: Any = ENVIRONMENT.get_template("slides.html.jinja").module
     drawn = [
         template.question(said),
-        template.example(said, _seen(findings, subject, text_of)),
+        template.example(said, _evidence(findings, subject, text_of)),
         template.picture(said, first_picture(findings, subject, subject.condition)),
         template.advice(said),
     ]
@@ -152,24 +117,14 @@ def _sheet(
         size="long" if len(said.answer.headline) > LONG_HEADLINE else "",
         facts=said.facts[:MOST_FACTS],
         shown=first_picture(findings, subject, subject.condition),
-        seen=_seen(findings, subject, text_of),
+        seen=_evidence(findings, subject, text_of),
         cautions=said.answer.cautions[:MOST_CAUTIONS],
         method=tuple(method_lines(findings, [subject])[:MOST_METHOD_LINES]),
     )
 
 
-def _seen(findings: Findings, subject: Subject, text_of: TextOf | None) -> Seen:
-    """Return the first thing that shows the verdict."""
-    swing = swing_example(findings, subject, text_of or (lambda _: ""), most=MOST_TEXT)
-    if swing is not None:
-        return Seen(swing=swing)
-    passed = passes(findings, subject)
-    if passed is not None:
-        return Seen(passes=passed)
-    possible = ruled_out(subject)
-    if possible is not None:
-        return Seen(ruled_out=possible)
-    return Seen(noise=order_or_noise(subject))
+def _evidence(findings: Findings, subject: Subject, text_of: TextOf | None) -> Evidence:
+    return evidence_of(findings, subject, text_of or (lambda _: ""), most=MOST_TEXT)
 
 
 def _repeated(findings: Findings, study: Study | None, run: str) -> str:

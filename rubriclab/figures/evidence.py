@@ -39,6 +39,8 @@ MOST_TEXT = 90
 TEXT_BETWEEN_ORDERS = ("options", "criteria", "pairs", "lists")
 """Kinds of lists of which one answer (or comparison) is asked about in several orders."""
 LineKind = Literal["", "first", "chosen"]
+TextOf = Callable[[int], str]
+"""The text that a call judged, by the call's number; empty where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -122,10 +124,51 @@ _EXAMPLES: WeakKeyDictionary[Findings, dict[int, tuple[list[Swing], dict[str, Tr
 """The swings of an arm's answers, for as long as somebody holds the findings."""
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What shows a verdict in one look: the first of these that the run has.
+
+    swing: one answer in its two furthest orders. passes: of a list of two scores. ruled_out: what
+    is still possible where nothing changed. noise: the order's changes beside the judge's own.
+    """
+
+    swing: SwingExample | None = None
+    passes: Passes | None = None
+    ruled_out: RuledOut | None = None
+    noise: OrderOrNoise | None = None
+
+    @property
+    def title(self) -> str:
+        """The title of what there is; empty if there is nothing."""
+        for part in (self.swing, self.passes, self.ruled_out, self.noise):
+            if part is not None:
+                return part.title
+        return ""
+
+
+def evidence_of(
+    findings: Findings, subject: Subject, text_of: TextOf, *, most: int = MOST_TEXT
+) -> Evidence:
+    """Return what shows the verdict of a judge in one look.
+
+    ``most``: the characters of the answer's text that are shown.
+    """
+    swing = swing_example(findings, subject, text_of, most=most)
+    if swing is not None:
+        return Evidence(swing=swing)
+    counted = passes(findings, subject) if subject.word == "Biased" else None
+    if counted is not None:
+        return Evidence(passes=counted)
+    limits = ruled_out(subject)
+    if limits is not None:
+        return Evidence(ruled_out=limits)
+    return Evidence(noise=order_or_noise(subject))
+
+
 def swing_example(
     findings: Findings,
     subject: Subject,
-    text_of: Callable[[int], str],
+    text_of: TextOf,
     *,
     most: int = MOST_TEXT,
 ) -> SwingExample | None:

@@ -60,9 +60,6 @@ def test_first_screens_of_many_judges_speak_of_all(lab: Lab) -> None:
         shown = texts(healthy(app))
         assert said in shown
         assert "a alone" in shown
-    # The first judge always picks position 1, the second every position equally often.
-    known = "3 judges: most chosen position in 33% to 100%"
-    assert state.headline(state.run_info(run)) == known
     assert "a Biased: favours the option listed first." in texts(healthy(lab("runs")))
 
 

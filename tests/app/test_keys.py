@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rubriclab.app import state
+from rubriclab.app.run_rows import judge_lines
 from rubriclab.app.setup_judge import Offered
 from rubriclab.store.bundle import bundle_bytes, import_bundle
 from rubriclab.store.store import Store
@@ -124,15 +125,15 @@ def test_drawing_the_form_of_a_judge_asks_nobody(lab: Lab, monkeypatch: pytest.M
 @pytest.mark.usefixtures("lab")
 def test_another_run_with_a_deleted_runs_id_shows_its_own_numbers() -> None:
     first = made.options_table({"judge-7b": made.mostly_first}, items=12, name="First")
-    second = made.options_table({"judge-7b": made.always_first}, items=12, name="Second")
+    second = made.options_table({"judge-7b": made.by_quality}, items=12, name="Second")
     keep = lambda table: state.store().add_table(replace(table, run="same-id"))  # noqa: E731
     assert keep(first) == "same-id"
-    before = state.headline(state.run_info("same-id"))
+    before = judge_lines(state.run_info("same-id"), {})
     assert state.kept("same-id").table.name == "First"
     state.store().delete("same-id")
     assert keep(second) == "same-id"
     assert state.run_info("same-id").revision == 1
-    assert state.headline(state.run_info("same-id")) != before
+    assert judge_lines(state.run_info("same-id"), {}) != before
     assert state.kept("same-id").table.name == "Second"
 
 

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from rubriclab import api as notebook
 from rubriclab.app import call_browser, state
+from rubriclab.app.run_rows import judge_lines
 from rubriclab.model.judgment import Condition, JudgmentTable
 from tests.app.conftest import Lab, healthy, kept, texts
 from tests.figures.several import chosen, criteria, orders_of_one, scored
@@ -181,7 +182,8 @@ def test_the_list_of_runs_shows_a_number_of_a_run_that_begins_with_bare_scores(
 ) -> None:
     """Bare scores of several criteria have no order to count by."""
     run = kept(ways(tmp_path))
-    assert state.headline(state.run_info(run)).startswith("Position 1 chosen in ")
+    (line,) = judge_lines(state.run_info(run), {})
+    assert line == "leaning **Biased**: the order changes single scores of leaning."
     assert "Could not show" not in texts(healthy(lab("runs")))
 
 

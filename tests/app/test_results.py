@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from rubriclab import api as notebook
 from rubriclab.app import state
+from rubriclab.app.run_rows import judge_lines
 from rubriclab.model.judgment import Condition, JudgmentTable
 from rubriclab.store.store import Store
 from rubriclab.words.answer import TITLES
@@ -336,7 +337,7 @@ def test_a_run_of_bare_scores_has_no_number_in_the_list_of_runs(lab: Lab) -> Non
         replace(about, reorder="bare", positions=0, strategy="bare") for about in table.conditions
     )
     run = kept(replace(table, conditions=bare))
-    assert state.headline(state.run_info(run)) == state.NO_ESTIMATE
+    assert judge_lines(state.run_info(run), {}) == ["j: no estimate yet."]
     healthy(lab("runs"))
 
 
