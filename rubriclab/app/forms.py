@@ -89,7 +89,7 @@ def sample_button(*, width: Literal["content", "stretch"] = "content") -> None:
         width=width,
         key="run-sample",
         help="Judges 60 short answers with a small model on this machine, in a few minutes. The "
-        "first use downloads 93 MB. It needs no key and no GPU.",
+        "first use downloads 94 MB. It needs no key and no GPU.",
     )
     if pressed:
         from rubriclab.runs.loading import plan_of_file

@@ -260,7 +260,7 @@ def _rater(known: set[str]) -> str:
         started = st.form_submit_button("Start", type="primary")
     st.caption(
         "You see one answer at a time, without the judge's score. Each rating is kept at once, so "
-        "you can stop at any time and go on later."
+        "you can stop at any time and continue later."
     )
     rater = " ".join(storable(without_invisible(typed)).split())
     for other in sorted(known | {INTENDED}):

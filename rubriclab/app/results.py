@@ -358,7 +358,7 @@ def _judge(judges: Sequence[str]) -> tuple[str, bool]:
     judges = list(dict.fromkeys(judges))
     if len(judges) < 2:
         return judges[0], False
-    every = f"All {len(judges)} judges"
+    every = "Both judges" if len(judges) == 2 else f"All {len(judges)} judges"
 
     def open_their_tab(chosen: str) -> None:
         # Only at the choice: set on every drawing, it would keep all other tabs closed.

@@ -465,9 +465,9 @@ def _say_of_judges(row: Fill, held: bool, words: list[Fill]) -> None:
     # The panel below says in full why the reading check stopped a run.
     reason = "" if held else info.reason
     if reason.endswith("by you"):
-        reason = f"{reason[0].upper()}{reason[1:]}. Nothing is asked twice when you go on."
+        reason = f"{reason[0].upper()}{reason[1:]}. Nothing is asked twice when you continue."
     if key_refused(info):
-        reason += " Paste a key and go on."
+        reason += " Paste a key and continue."
     place.markdown(f":small[{safe(reason, 300) or names}]")
 
 
@@ -493,8 +493,8 @@ def _asks_for_keys(info: RunInfo) -> bool:
         wanted = [judge for judge in judges if judge.key_env and judge.addresses]
     if not wanted:
         return False
-    with st.popover("Go on", icon=":material/key:", key=f"key-{info.id}"):
-        st.markdown("**Paste a key and go on**")
+    with st.popover("Continue", icon=":material/key:", key=f"key-{info.id}"):
+        st.markdown("**Paste a key and continue**")
         pasted = keys_to_go_on(wanted, key=f"go-on-{info.id}")
         if pasted is not None:
             with faults():
@@ -512,7 +512,7 @@ def again_button(
     If every call was made, it retries those that failed. Judgments made elsewhere have no button.
     """
     if info.state != "failed":
-        return st.button("Go on", icon=":material/play_arrow:", key=key, type=kind)
+        return st.button("Continue", icon=":material/play_arrow:", key=key, type=kind)
     if state.kept(info.id).plan is None:
         return False
     return st.button("Retry failed calls", icon=":material/replay:", key=key, type=kind)

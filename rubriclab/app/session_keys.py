@@ -150,7 +150,7 @@ def keys_to_go_on(judges: Iterable[JudgeSettings], *, key: str) -> SessionKeys |
         )
         st.code(f"Sent only to {addresses}", language=None, wrap_lines=True)
     st.button(
-        "Go on with this key" if len(wanted) == 1 else "Go on with these keys",
+        "Continue with this key" if len(wanted) == 1 else "Continue with these keys",
         icon=":material/play_arrow:",
         type="primary",
         key=f"{key}-go",

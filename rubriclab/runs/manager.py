@@ -129,7 +129,7 @@ def refuse_other_versions(store: Store, id: str, planned: Plan) -> None:
             raise LabError(
                 f"Judge “{shorten(judge.name)}” was asked with version {shorten(str(before), 60)} "
                 f"of its kind “{judge.kind}”; version {shorten(now, 60)} is installed. Install the "
-                f"other one to go on with this run, or start a new run."
+                f"other one to continue this run, or start a new run."
             )
 
 

@@ -126,7 +126,7 @@ FAULTS = (
     FaultWords(
         "no space left|disk full|out of disk|file too large",
         "The disk is full: {path} cannot be written. What was kept before is safe. Free some "
-        "space and go on.",
+        "space and continue.",
     ),
     FaultWords(
         rf"(?=.*(\.wal\b|replaying wal)).*{DAMAGE}",

@@ -58,7 +58,7 @@ class RunWriter:
     def __init__(self, database: Database, run: int) -> None:
         if run in database.writing:
             raise LabError(
-                "This run is being asked already. Pause it there before you go on with it here."
+                "This run is being asked already. Pause it there before you continue it here."
             )
         self._db, self._run = database, run
         # One lock guards all fields below. The writer's thread holds it to take a batch, never

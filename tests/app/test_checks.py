@@ -54,14 +54,14 @@ def test_a_stopped_check_says_why_and_shows_hostile_replies_as_text(lab: Lab) ->
         assert (state.store().run(run.id).state, server.asked) == ("paused", 8)
         assert "None of 8 replies could be parsed." in texts(app)
         labels = {button.label for button in app.button}
-        assert {"Go on", "Check again", "Change"} <= labels
+        assert {"Continue", "Check again", "Change"} <= labels
         shown = codes(opened(app, run.id))
         assert shown.count("No idea. <img src=x onerror=alert(1)> **b** $x^2$") == 8
         assert "\u202e" not in shown + texts(app)
         pressed(healthy(app), "Check again")
         ended()
         assert (state.store().run(run.id).state, server.asked) == ("paused", 16)
-        pressed(healthy(go(app, "runs")), "Go on")
+        pressed(healthy(go(app, "runs")), "Continue")
         ended()
         assert (state.store().run(run.id).state, server.asked) == ("failed", 88)
 
@@ -83,7 +83,7 @@ def test_warnings_are_shown_and_hold_only_a_judge_that_costs_money(lab: Lab, pai
         assert "1 of 8 replies could not be parsed." in texts(app)
         assert "   –  Hard to tell.  (no verdict in a form that is known)" in codes(app)
         if paid:
-            pressed(app, "Go on")
+            pressed(app, "Continue")
             ended()
             assert state.store().run(run.id).done == 80
 
@@ -144,7 +144,7 @@ def test_a_key_that_was_refused_is_pasted_and_the_run_goes_on(
         asked = server.asked
         app = field.set_value(right).run()
         assert server.asked == asked, "nothing is sent before the button is pressed"
-        pressed(app, "Go on with this key")
+        pressed(app, "Continue with this key")
         ended()
         assert server.headers[-1]["Authorization"] == f"Bearer {right}"
     info = state.store().run(run.id)

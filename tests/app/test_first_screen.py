@@ -163,7 +163,7 @@ def test_a_judge_of_whom_nothing_could_be_parsed_shows_its_last_reply(lab: Lab) 
 def test_all_judges_have_a_line_each_and_a_click_opens_one(lab: Lab) -> None:
     rules: dict[str, Any] = {"first": made.always_first, "reader": made.by_quality}
     run = kept(simulated(made.options_table(rules, items=40)))
-    app = healthy(lab("results", run=run, judge="All 2 judges"))
+    app = healthy(lab("results", run=run, judge="Both judges"))
     said = texts(app)
     assert "The order of the options matters for 1 of 2 judges" in said.splitlines()[0]
     assert "first favours the option listed first" in said

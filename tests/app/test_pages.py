@@ -93,7 +93,7 @@ def test_a_run_without_any_parsed_reply_is_shown(lab: Lab) -> None:
     app = lab()
     for page in PAGES:
         labels = {button.label for button in healthy(go(app, page)).button}
-        assert not labels & {"Go on", "Retry failed calls"}  # all was asked, and elsewhere
+        assert not labels & {"Continue", "Retry failed calls"}  # all was asked, and elsewhere
     go(app, "runs").button(key=f"open-{run_id}").click().run()
     assert healthy(app).title[0].value == "No score of j could be read"
 
@@ -198,7 +198,7 @@ def test_a_run_is_paused_resumed_and_cancelled(lab: Lab) -> None:
     ended()
     app.run()
     assert state.store().run(run_id).state == "paused"
-    assert "Paused by you. Nothing is asked twice when you go on." in texts(app)
+    assert "Paused by you. Nothing is asked twice when you continue." in texts(app)
     app.button(key=f"resume-{run_id}").click().run()
     assert [run.id for run in state.active()] == [run_id]
     state.active()[0].cancel()

@@ -76,7 +76,7 @@ def test_commands_read_while_a_run_of_the_lab_goes_on(
     rl.run(study, store, max_calls=20, check=False).close()
     with running_lab(store) as url, browser() as page:
         visit(page, f"{url}/runs")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         page.get_by_role("button", name="Pause").wait_for()
         before = slow_server.answered
         listed = command("runs", "--json", "--store", str(store))
@@ -100,7 +100,7 @@ def test_commands_read_while_a_run_of_the_lab_goes_on(
         assert "Pause it" in refused.stderr
         assert slow_server.answered > before  # the run was not held up
         page.get_by_role("button", name="Pause").click()
-        page.get_by_role("button", name="Go on").wait_for()
+        page.get_by_role("button", name="Continue").wait_for()
         renamed = command("runs", "Rated", "--rename", "Other", "--store", str(store))
         assert renamed.returncode == 0, renamed.stderr
     assert list(store.parent.glob("*.sock")) == []

@@ -243,7 +243,7 @@ JOURNEYS = {
     "a report as a file": ("", ["link:Export", "download:Download report (HTML)"], "Export"),
     "the protocol into a pipeline": ("results?run=asked", CARD, "Expected error"),
     "what does V mean": ("", ["link:Learn", "tab:Definitions"], "Cramér"),
-    "resume a stopped run": ("", ["link:Runs", "button:Go on"], "Runs"),
+    "resume a stopped run": ("", ["link:Runs", "button:Continue"], "Runs"),
 }
 """A question of pages.md -> where it starts, the clicks that it gives, and what is then read."""
 

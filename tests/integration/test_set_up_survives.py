@@ -131,7 +131,7 @@ def test_pages_change_while_a_run_is_live(browser: Browser, tmp_path: Path) -> N
     with running_lab(store) as url, browser() as page:
         visit(page, f"{url}/runs")
         slow = page.locator('[class*="st-key-run-"]').filter(has_text="slow")
-        slow.get_by_role("button", name="Go on").click()
+        slow.get_by_role("button", name="Continue").click()
         page.get_by_role("button", name="Pause", exact=True).wait_for()
         throttled = page.context.new_cdp_session(page)
         throttled.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})

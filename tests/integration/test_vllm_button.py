@@ -217,7 +217,7 @@ def test_a_run_goes_on_after_vllm_was_stopped_and_started_again_from_the_page(
         page.get_by_role("heading", name="Runs", level=1).wait_for()
         page.get_by_role("button", name="Pause").click()
         row = page.locator('[class*="st-key-run-"]').filter(has_text="drafts")
-        resume = row.get_by_role("button", name="Go on")
+        resume = row.get_by_role("button", name="Continue")
         resume.wait_for(timeout=RUN_SECONDS * 1_000)
         go_to(page, "Set up")
         form.stop(60)
