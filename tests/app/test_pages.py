@@ -107,7 +107,7 @@ def test_a_recorded_example_in_the_users_own_store_is_listed_once(lab: Lab) -> N
     said = texts(app)
     assert "No estimate yet" not in said
     assert "Biased: picks the answer shown first." in said
-    assert said.count("answer order") == 2  # pairs and lists
+    assert said.count("answer order") == 3  # two of pairs, one of lists
 
 
 def test_the_list_of_runs_has_twenty_a_page_and_is_searched_by_names_and_judges(lab: Lab) -> None:

@@ -241,6 +241,23 @@ def test_the_recorded_ways_to_ask_are_five_of_one_judge_with_intended_levels() -
 
 
 @pytest.mark.papers(73)
+def test_the_recorded_pairs_of_three_judges_have_their_agreement() -> None:
+    recorded = Findings(Judgments(read_bundle(data_path("example-agreement.zip"))))
+    rows = recorded.judgments.table.rows
+    first = {
+        condition.judge: (rows["position"][rows["condition"] == code] == 1).mean()
+        for code, condition in enumerate(recorded.conditions)
+    }
+    assert first == {
+        "smollm2-135m-q8, Q8_0": 1.0,
+        "smollm2-135m, Q4_1": 1.0,
+        "smollm2-135m-q8, temperature 1": 0.7,
+    }
+    kept = [row.value for row in recorded.select("pc")]
+    assert kept == [0.0, 0.0, 0.35]
+
+
+@pytest.mark.papers(73)
 def test_the_recorded_sweep_depends_less_on_the_position_when_it_is_warmer() -> None:
     recorded = Findings(Judgments(read_bundle(data_path("example-sweep.zip"))))
     rows = recorded.judgments.table.rows
