@@ -653,6 +653,8 @@ def _headline_of_variant(subject: Subject) -> str:
     same = subject.is_(EQUIVALENT, "mean")
     if subject.is_(EFFECT, "mean"):
         return _say(subject, _way(subject.shift, "mean_raised", "mean_lowered", "mean"))
+    if subject.gate_open and subject.is_(EQUIVALENT, *subject.questions):
+        return _say(subject, "small")
     if subject.gate_open or subject.is_(EFFECT, "single"):
         key = "single_too" if subject.is_(EFFECT, "single") else "matters"
         mean_same = _say(subject, "mean_same") if same else ""
