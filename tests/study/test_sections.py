@@ -166,7 +166,7 @@ def test_a_fixed_order_of_sections_needs_no_factor() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('sections = ["task answer"]', "at least 2"),
+        (f'sections = ["{USUAL}"]', "at least 2"),
         (f'sections = ["{USUAL}", "task answer"]', "“task answer” is not an order of the sections"),
         (f'sections = ["{USUAL}", "task answer reference rubrik"]', "not an order of the sections"),
         (f'sections = ["{USUAL}", "{USUAL} rubric"]', "write each of task, answer, reference"),
