@@ -297,7 +297,10 @@ def test_markers_of_a_pasted_prompt_with_carriage_returns_leave_no_trace() -> No
             "is not complete by itself",
         ),
         (f"{TASK}{ANSWER}" + "{# " + RUBRIC + " #}" + LAST, "stands elsewhere"),
-        (f"{TASK}{ANSWER}" + "{% raw %}" + RUBRIC + "{% endraw %}" + LAST, "section answer is not"),
+        (
+            f"{TASK}{ANSWER}" + "{% raw %}" + RUBRIC + "{% endraw %}" + LAST,
+            "rubric is not complete",
+        ),
         (
             TASK + "{% set response = 'x' %}" + ANSWER + RUBRIC + LAST,
             "section answer uses “response”, which another part of the prompt sets",

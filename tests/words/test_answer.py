@@ -210,6 +210,23 @@ def test_no_combination_about_a_variant_contradicts_itself(
         _only_its_own_ends(asked.sentence, subject, key)
 
 
+def test_a_variant_on_a_scale_of_two_scores_changes_the_pass_rate() -> None:
+    said = compose(
+        about(
+            "effect",
+            scores=(0.0, 1.0),
+            variant="answer = feedback",
+            default="answer = score",
+            shift=-0.45,
+        )
+    )
+    assert said.headline == "judge-7b: answer = feedback lowers the pass rate"
+    assert said.questions[0].title == "Does this form change the pass rate?"
+    # 0.45 points of a scale from 0 to 1
+    size = f"instead of answer = score: 45.0{NBSP}percentage points lower"
+    assert size in said.questions[0].sentence
+
+
 def _says_what_its_badges_say(said: Answer, words: dict[str, str]) -> None:
     """Neither headline nor advice leaves open what is decided, or decides what is open; no broken
     number.
