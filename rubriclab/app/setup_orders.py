@@ -36,6 +36,8 @@ WORDS = SETUP["orders"]
 MOST_EXPOSED = 12
 """Options of a table of exposure: a longer one would not be read."""
 CAPTIONS = WORDS["axes"]
+WIDE = ("answer", "sections")
+"""Factors whose levels are too long for half of the page's width."""
 
 
 def factor_label(name: str) -> str:
@@ -393,12 +395,11 @@ def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
             "also type a level that is not listed."
         )
         values: dict[str, Any] = {"prompt": vary.prompt}
-        columns = itertools.cycle(st.columns(2))
-        known = _known_levels(held, rubric)
-        for (name, levels), column in zip(known.items(), columns, strict=False):
+        columns, below = itertools.cycle(st.columns(2)), st.container()
+        for name, levels in _known_levels(held, rubric).items():
             works_with = FACTORS.get(name, axes)
             if getattr(vary, name) or set(works_with) & {*axes}:
-                with column:
+                with below if name in WIDE else next(columns):
                     values[name] = _levels(name, getattr(vary, name), levels)
         fields = ask(
             st.multiselect,
@@ -431,12 +432,14 @@ def _known_levels(held: Draft, rubric: Rubric) -> dict[str, Sequence[Any]]:
         "reference": [0, *rubric.criteria[0].scores],
         "scale": range(2, 11),
         "wording": _wordings(held, rubric),
+    }
+    if held.study.prompt is None or held.study.design.vary.answer:
+        known["answer"] = get_args(AnswerFormat)  # a prompt of the user's says itself what to reply
+    known |= {
         "sections": WORDS["sections"],
         "temperature": [0.0, 0.3, 0.6, 1.0],
         "reasoning_effort": SETUP["judge"]["fields"]["reasoning_effort"]["options"],
     }
-    if held.study.prompt is None or held.study.design.vary.answer:
-        known["answer"] = get_args(AnswerFormat)  # a prompt of the user's says itself what to reply
     packs = any(judge.about.typed_questions for judge in held.study.judges)
     if packs or held.study.design.vary.packing:
         known["packing"] = get_args(Packing)
