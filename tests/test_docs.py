@@ -83,8 +83,8 @@ def test_the_study_of_the_readme_can_be_planned(tmp_path: Path) -> None:
     )
     plan = plan_of_file(tmp_path / "study.toml")
     assert plan.study.name == "Helpfulness of our drafts"
-    # 2 answers in both orders, each twice, by default and in two variants.
-    assert len(plan) == 2 * 2 * 2 * 3
+    # 2 answers in both orders, each twice, by default and in five variants.
+    assert len(plan) == 2 * 2 * 2 * 6
 
 
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

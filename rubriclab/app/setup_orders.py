@@ -18,7 +18,14 @@ from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.model.data import Rubric
 from rubriclab.model.judge_options import Packing
 from rubriclab.model.orders import ALL_WITHOUT_ASKING, RANDOM_CALLS, STRATEGIES, Strategy
-from rubriclab.model.study import DesignPart, IdStyle, StrategyPart, VaryPart, validated
+from rubriclab.model.study import (
+    AnswerFormat,
+    DesignPart,
+    IdStyle,
+    StrategyPart,
+    VaryPart,
+    validated,
+)
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.study.options import FACTORS
 from rubriclab.study.parts import deterministic
@@ -29,6 +36,8 @@ WORDS = SETUP["orders"]
 MOST_EXPOSED = 12
 """Options of a table of exposure: a longer one would not be read."""
 CAPTIONS = WORDS["axes"]
+WIDE = ("answer", "sections")
+"""Factors whose levels are too long for half of the page's width."""
 
 
 def factor_label(name: str) -> str:
@@ -386,12 +395,11 @@ def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
             "also type a level that is not listed."
         )
         values: dict[str, Any] = {"prompt": vary.prompt}
-        columns = itertools.cycle(st.columns(2))
-        known = _known_levels(held, rubric)
-        for (name, levels), column in zip(known.items(), columns, strict=False):
+        columns, below = itertools.cycle(st.columns(2)), st.container()
+        for name, levels in _known_levels(held, rubric).items():
             works_with = FACTORS.get(name, axes)
             if getattr(vary, name) or set(works_with) & {*axes}:
-                with column:
+                with below if name in WIDE else next(columns):
                     values[name] = _levels(name, getattr(vary, name), levels)
         fields = ask(
             st.multiselect,
@@ -424,6 +432,11 @@ def _known_levels(held: Draft, rubric: Rubric) -> dict[str, Sequence[Any]]:
         "reference": [0, *rubric.criteria[0].scores],
         "scale": range(2, 11),
         "wording": _wordings(held, rubric),
+    }
+    if held.study.prompt is None or held.study.design.vary.answer:
+        known["answer"] = get_args(AnswerFormat)  # a prompt of the user's says itself what to reply
+    known |= {
+        "sections": WORDS["sections"],
         "temperature": [0.0, 0.3, 0.6, 1.0],
         "reasoning_effort": SETUP["judge"]["fields"]["reasoning_effort"]["options"],
     }
@@ -441,8 +454,8 @@ def _levels(name: str, before: Sequence[Any], known: Sequence[Any]) -> tuple[Any
         list(dict.fromkeys([*before, *known])),
         key=f"orders-vary-{name}",
         start=list(before),
-        format_func=_level_text,
-        accept_new_options=True,
+        format_func=_answer_text if name == "answer" else _level_text,
+        accept_new_options=name != "answer",
         placeholder="not varied",
     )
     if len(chosen) == 1 or (name.startswith("extra.") and not chosen):
@@ -458,6 +471,10 @@ def _level_text(level: Any) -> str:
     if isinstance(level, bool):
         return json.dumps(level)  # true and false, as in the study file
     return shorten(str(level), 40)
+
+
+def _answer_text(level: str) -> str:
+    return str(WORDS["answers"][level])
 
 
 def _level(typed: str) -> Any:

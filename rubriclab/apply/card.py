@@ -246,7 +246,7 @@ def _study_of_card(
     sample only because a study needs some: the pipeline scores its own answers.
     """
     about = widest.condition
-    design = asked.study.design.model_dump(
+    design = part.design.model_dump(
         mode="json", exclude={"vary", "strategies", "repeats", "repeats_on", "reorder"}
     )
     design["reorder"] = about.reorder
@@ -261,6 +261,7 @@ def _study_of_card(
         "judges": [settings.model_dump(exclude={"base_urls", "key_env", "ca_file"})],
     }
     if part.own:
+        design["sections"] = ""  # the file that was sent has them in this order already
         body["prompt"] = {"templates": [part.own.file.model_dump()]}
     return Study.model_validate(body)
 

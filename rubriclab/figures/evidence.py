@@ -384,12 +384,13 @@ def order_or_noise(subject: Subject) -> OrderOrNoise | None:
     if single is None or not single.repeated or not math.isfinite(single.own_noise):
         return None
     noun = say("noun", sentence_tables(subject))
+    what = "form" if subject.variant else "order"
     return OrderOrNoise(
-        title=say("order_or_noise", WORDS),
+        title=say("order_or_noise", WORDS, what=what),
         other=number(100 * single.flips, ".0f"),
         again=number(100 * single.own_noise, ".0f"),
-        other_words=say("in_other", WORDS, nouns=f"{noun}s"),
-        again_words=say("in_same", WORDS),
+        other_words=say("in_other", WORDS, nouns=f"{noun}s", what=what),
+        again_words=say("in_same", WORDS, what=what),
     )
 
 

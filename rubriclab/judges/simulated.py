@@ -73,6 +73,9 @@ class SimulatedJudge:
             text, top = label, alternatives(labels, chances)
             if call.template.startswith(("prometheus", "feedback")):
                 text, top = f"Feedback: A simulated judge read this response. [RESULT] {label}", ()
+            elif call.template.startswith("score-then-reason"):
+                text = f"Score: {label}\nReason: A simulated judge read this response."
+                top = ()
             text = call.form.replace(SLOT, label) or text
         words = len(text.split())
         return Reply(

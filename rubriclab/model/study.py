@@ -158,6 +158,11 @@ class StrategyPart(Part):
 
 
 IdStyle = Literal["arabic", "letters", "roman", "shuffled"]
+AnswerFormat = Literal["score", "feedback", "score-then-reason"]
+SECTIONS = ("task", "answer", "reference", "rubric")
+"""The sections of a judge prompt that scores one answer, in the order of the lab's own prompt. The
+line that asks for the reply is always last.
+"""
 Level = str | bool | int | Annotated[float, Field(allow_inf_nan=False)]
 MOST_LEVELS = 20
 """Levels of a factor. More columns do not fit a table."""
@@ -179,6 +184,7 @@ class AnswerPart(Part):
     read: the kind of rule.
         ``label``: the reply is the verdict, or names it (after the word ``path``, if given).
         ``result``: the verdict follows the reasons, for example ``[RESULT] 4`` or ``[[A]]``.
+        ``before_reason``: the verdict comes first, then the reasons: ``Score: 4``, ``Reason: …``.
         ``last_label``: the only label in the last line that has a label.
         ``pattern``: the one group of ``pattern``.
         ``json`` or ``tag``: the value of a key, or the content of a tag.
@@ -186,8 +192,8 @@ class AnswerPart(Part):
     labels: for pairs and lists, the label of each position. The last one may mean a tie.
     """
 
-    read: Literal["label", "result", "last_label", "pattern", "json", "tag"] = Field(
-        "label", description="Where the verdict is in a reply."
+    read: Literal["label", "result", "before_reason", "last_label", "pattern", "json", "tag"] = (
+        Field("label", description="Where the verdict is in a reply.")
     )
     pattern: str = Field(
         "", max_length=1_000, description="RE2 pattern whose one group is the verdict."
@@ -309,6 +315,21 @@ class PromptPart(Part):
         return self
 
 
+def _order_of_sections(value: str) -> str:
+    """Return the names of the sections with single blanks between them."""
+    names = value.replace(",", " ").lower().split()
+    if sorted(names) != sorted(SECTIONS):
+        raise ValueError(
+            f"“{shorten(value)}” is not an order of the sections; write each of "
+            f"{', '.join(SECTIONS)} once, for example “task rubric answer reference”"
+        )
+    return " ".join(names)
+
+
+SectionOrder = Annotated[str, Field(max_length=200), AfterValidator(_order_of_sections)]
+"""Names of all sections of a prompt, in the order in which it shows them."""
+
+
 class VaryPart(Part):
     """``[design.vary]``: the levels of each factor that is varied. The first is the baseline.
 
@@ -330,6 +351,12 @@ class VaryPart(Part):
     ] = Field((), description="Names of rubrics. The first one replaces the study's rubric.")
     prompt: Annotated[tuple[str, ...], Levels] = Field(
         (), description="Names of your judge prompts. The lab fills this in from [prompt]."
+    )
+    answer: Annotated[tuple[AnswerFormat, ...], Levels] = Field(
+        (), description="What judges reply. The first one replaces [design] answer."
+    )
+    sections: Annotated[tuple[SectionOrder, ...], Levels] = Field(
+        (), description="Orders of the sections of the judge prompt."
     )
     temperature: Annotated[tuple[Annotated[float, Field(strict=True, ge=0, le=2)], ...], Levels] = (
         Field((), description="Sampling temperature.")
@@ -443,8 +470,13 @@ class DesignPart(Part):
         description="Repeat orders only on a sample: a share below 1, or a number per task. "
         "Elsewhere each order is asked once.",
     )
-    answer: Literal["score", "feedback"] = Field(
-        "score", description="Ask for the score alone, or for feedback and then the score."
+    answer: AnswerFormat = Field(
+        "score",
+        description="Ask for the score alone, for feedback and then the score, or for the score "
+        "and then the reason.",
+    )
+    sections: Literal[""] | SectionOrder = Field(
+        "", description="Order of the sections of the judge prompt. Empty: the prompt's own."
     )
     k: int = Field(4, ge=2, le=20, description="Candidates in a list, or answers in a batch.")
     tie: bool = Field(True, description="Allow ties in pairs and lists.")

@@ -34,9 +34,9 @@ from rubriclab.study.plan_looks import scope_of
 from rubriclab.study.subjects import Shape
 
 SIGNS_PER_TOKEN = 4.0
-TOKENS_OUT = {"score": 3.0, "feedback": 200.0}
+TOKENS_OUT = {"score": 3.0, "feedback": 200.0, "score-then-reason": 80.0}
 TOKENS_A_CRITERION = 7.0
-"""Of an answer: a label; a feedback; a line “[Clarity] 4”."""
+"""Of an answer: a label; a feedback; a label and a short reason; a line “[Clarity] 4”."""
 SAMPLED_CALLS = 40
 """Calls of each part whose prompts are measured. They show the frame around the texts; the texts
 themselves are measured for all items."""
@@ -210,8 +210,8 @@ def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None)
     ``effect``: a change that it should detect, in the unit of ``Power.smallest``.
     """
     baselines = _baselines(plan)
-    costs = _costs(plan, baselines, seen, plan.planned)
-    looks, at_least = _looks(plan, baselines, seen)
+    costs = _costs(plan, seen, plan.planned)
+    looks, at_least = _looks(plan, seen)
     powers = [_power(plan, part, seen, effect) for part in baselines]
     sentences = [power.sentence for power in powers]
     if len(powers) > 1:
@@ -233,14 +233,12 @@ def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None)
     )
 
 
-def _looks(
-    plan: Plan, baselines: Sequence[PlanPart], seen: Pilot | None
-) -> tuple[tuple[int, ...], AtLeast | None]:
+def _looks(plan: Plan, seen: Pilot | None) -> tuple[tuple[int, ...], AtLeast | None]:
     """Return the looks of the first data set and axis, and what the first look takes."""
     if plan.looks is None or all(len(looks.units) < 2 for looks in plan.looks.scopes.values()):
         return (), None
     first_batch = [calls[0] for calls in plan.looks.planned]
-    costs = _costs(plan, baselines, seen, first_batch)
+    costs = _costs(plan, seen, first_batch)
     at_least = AtLeast(
         calls=sum(first_batch),
         seconds=max(costs.seconds.values()),
@@ -267,18 +265,23 @@ class _Costs:
     prices: list[float]
 
 
-def _costs(
-    plan: Plan, baselines: Sequence[PlanPart], seen: Pilot | None, planned: Sequence[int]
-) -> _Costs:
-    """Return what a plan takes. ``planned``: the calls of each condition that are asked."""
-    asked: Counter[tuple[str, tuple[str, ...]]] = Counter()
+def _costs(plan: Plan, seen: Pilot | None, planned: Sequence[int]) -> _Costs:
+    """Return what a plan takes. ``planned``: the calls of each condition that are asked.
+
+    Settings of the factors count as alike, except that replies of another format are longer.
+    """
+    firsts: dict[tuple[tuple[str, ...], str], PlanPart] = {}
+    for part in plan.parts:
+        firsts.setdefault((part.scope, part.design.answer), part)
+    asked: Counter[tuple[str, tuple[str, ...], str]] = Counter()
     for condition, code, calls in zip(plan.conditions, plan.part_of, planned, strict=True):
-        asked[condition.judge, plan.parts[code].scope] += calls
+        part = plan.parts[code]
+        asked[condition.judge, part.scope, part.design.answer] += calls
     costs = _Costs(0.0, 0.0, dict.fromkeys((judge.name for judge in plan.study.judges), 0.0), [])
     for judge in plan.study.judges:
         priced = judge.price_input is not None or judge.price_output is not None
-        for part in baselines:
-            calls = asked[judge.name, part.scope]
+        for (scope, answer_format), part in firsts.items():
+            calls = asked[judge.name, scope, answer_format]
             sent = _prompt_signs(plan, part, judge) / SIGNS_PER_TOKEN
             answer = _answer_tokens(part)
             if seen is not None:

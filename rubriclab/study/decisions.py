@@ -55,7 +55,9 @@ def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own:
             continue
         wrong = {
             "prompts of your own": own,
-            'answer = "feedback"': design.answer != "score",
+            f'answer = "{design.answer}"': design.answer != "score",
+            "[design.vary] answer": bool(design.vary.answer),
+            "another order of sections": bool(design.sections or design.vary.sections),
             f'template = "{design.template}"': design.template not in ("", "brief"),
             'reorder = "bare"': "bare" in design.axes,
         }

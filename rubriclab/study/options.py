@@ -12,9 +12,10 @@ from typing import Any
 from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Ordering, Reorder
-from rubriclab.model.study import VaryPart
+from rubriclab.model.study import DesignPart, VaryPart
 from rubriclab.model.text import LabError, look_alike, shorten
 from rubriclab.study.subjects import Subject
+from rubriclab.study.tokens import answer_is_begun
 
 Variant = Mapping[str, Any]
 """A level of each factor that is varied, by the factor's name."""
@@ -29,6 +30,8 @@ FACTORS: dict[str, tuple[Reorder, ...]] = {
     "wording": RUBRIC_AXES,
     "prompt": OWN_AXES,
     "packing": ("options",),
+    "answer": ("options",),
+    "sections": ("options", "criteria"),
 }
 """The axes whose prompts each factor changes. Factors that are not here (temperature, effort,
 fields of the request) change every call.
@@ -72,6 +75,45 @@ def check_factors(vary: VaryPart, axes: Sequence[Reorder], judges: Sequence[Judg
                     f"[design.vary] {name} has no effect on the {judge.kind} judge "
                     f"“{shorten(judge.name)}”. Leave the factor or the judge out."
                 )
+
+
+def check_answers(design: DesignPart, judges: Sequence[JudgeSettings], *, own: bool) -> None:
+    """Raise LabError for an answer format or sections that cannot be asked for.
+
+    ``own``: whether the user has prompts, which say themselves what is answered.
+    """
+    if own and design.vary.answer:
+        raise LabError(
+            "[design.vary] answer changes nothing with prompts of your own, which say themselves "
+            "what is answered. Leave it out, and name two prompts in [prompt] files instead."
+        )
+    if design.sections and not set(design.axes) & set(FACTORS["sections"]):
+        raise LabError(
+            f"[design] sections changes nothing when {' and '.join(design.axes)} are reordered. "
+            f"Leave it out."
+        )
+    formats = design.vary.answer or (design.answer,)
+    if own or "score-then-reason" not in formats:
+        return
+    if formats[0] == "score-then-reason" and design.axes != ("options",):
+        raise LabError(
+            'answer = "score-then-reason" needs reorder = "options" alone: no other prompt asks '
+            "for a score and then a reason. Choose another answer or reorder."
+        )
+    for judge in judges:
+        if answer_is_begun(judge):
+            raise LabError(
+                f'answer = "score-then-reason" cannot hold for the {judge.kind} judge '
+                f"“{shorten(judge.name)}”: its reply is begun with “The score is” and cut after "
+                f"the score, so it gives no reason. Leave that answer out, use another judge, or "
+                f"set its option prefill = false."
+            )
+
+
+def design_at(design: DesignPart, variant: Variant) -> DesignPart:
+    """Return the design with the variant's answer format and order of sections."""
+    own = {name: variant[name] for name in ("answer", "sections") if name in variant}
+    return design.model_copy(update=own)
 
 
 def judge_at(judge: JudgeSettings, variant: Variant) -> JudgeSettings:

@@ -20,7 +20,7 @@ from rubriclab.model.text import LabError, shorten
 from rubriclab.study.grammar import HEDGE, NO_FORM, NOT_SINGLE, SHORT, TOO_MANY, TWO
 from rubriclab.study.labels import fold
 from rubriclab.study.own_words import Unread, own_words, visible
-from rubriclab.study.reading import Reading, read_each, read_one
+from rubriclab.study.reading import Reading, read_before_reason, read_each, read_one
 from rubriclab.study.replied_json import objects
 
 MOST_VALUES = 100
@@ -55,6 +55,8 @@ def answer_reading(
     """
     if rule.read == "result":
         return read_one(text, labels, "pair" if chooses else "feedback", tie=tie, brief=False)
+    if rule.read == "before_reason":
+        return read_before_reason(text, labels, "choice" if chooses else "score", tie=tie)
     if rule.read == "label":
         if rule.path:
             text = _without_word(text, rule.path)
@@ -80,7 +82,7 @@ def answer_readings(
 ) -> dict[str, Reading]:
     """Return the score that the reply gives to each criterion, or why there is none, by name."""
     labels = tuple(map(str, scores))
-    if rule.read in ("label", "result", "last_label"):
+    if rule.read in ("label", "result", "before_reason", "last_label"):
         return read_each(text, labels, names)
     return {name: answer_reading(text, _about(rule, name), labels) for name in names}
 
@@ -245,10 +247,11 @@ def form(rule: AnswerPart, names: Sequence[str] = ()) -> str:
     label (see SLOT).
     """
     slots = [(name, chr(ord(SLOT) + k)) for k, name in enumerate(names)]
-    if rule.read in ("label", "result", "last_label"):
+    if rule.read in ("label", "result", "before_reason", "last_label"):
         if names:
             return "\n".join(f"[{name}] {slot}" for name, slot in slots)
-        return f"[RESULT] {SLOT}" if rule.read == "result" else SLOT
+        examples = {"result": f"[RESULT] {SLOT}", "before_reason": f"Score: {SLOT}\nReason: …"}
+        return examples.get(rule.read, SLOT)
     if rule.read == "json":
         paths = [(_about(rule, name).path, slot) for name, slot in slots] or [(rule.path, SLOT)]
         return json.dumps(_nested(paths), ensure_ascii=False)

@@ -1,7 +1,7 @@
 """Send a prompt of the user's own, and check it before the first call."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rubriclab.model.data import Comparison
@@ -9,7 +9,7 @@ from rubriclab.model.judgment import Ordering, Reorder
 from rubriclab.model.study import PromptFile, Study
 from rubriclab.model.text import LabError, shorten
 from rubriclab.study.labels import letters, natural_order
-from rubriclab.study.options import OWN_AXES
+from rubriclab.study.options import FACTORS, OWN_AXES
 from rubriclab.study.own_answers import asked_format, check_readable, form
 from rubriclab.study.placeholders import (
     COMPARISON_NAMES,
@@ -21,22 +21,40 @@ from rubriclab.study.placeholders import (
     score_names,
 )
 from rubriclab.study.prompts import Messages
-from rubriclab.study.proof import LISTED, Proof, prove
+from rubriclab.study.proof import LISTED, Proof, prove, prove_sections
+from rubriclab.study.sections import arranged
 from rubriclab.study.subjects import PROTOCOLS, Prompt, Subject
 from rubriclab.study.template import named, render
 
 
 @dataclass(frozen=True)
 class OwnPrompt:
-    """A prompt file on an axis. ``tie``: whether one may be given."""
+    """A prompt file on an axis.
+
+    tie: whether one may be given.
+    uncut, sections: the file with the marks of its sections, and the order in which ``file`` has
+        them; empty where the study gives none.
+    """
 
     file: PromptFile
     axis: Reorder
     tie: bool
+    uncut: PromptFile | None = None
+    sections: str = ""
 
     @property
     def chooses(self) -> bool:
         return self.axis in ("pairs", "lists")
+
+    def arranged(self, sections: str) -> "OwnPrompt":
+        """Return the prompt as it is sent, with its sections in an order ("": its own).
+
+        Raises LabError if an order is given and the prompt has no sections.
+        """
+        if self.axis not in FACTORS["sections"]:
+            sections = ""
+        sent = arranged(self.file, sections.split())
+        return replace(self, file=sent, uncut=self.file, sections=sections)
 
     def labels(self, ordering: Ordering) -> tuple[str, ...]:
         """Return what a verdict may be: for candidates by position, a tie's label last where one
@@ -144,6 +162,8 @@ class OwnPrompt:
                     self.file, self.labels(orderings[0]), chooses=self.chooses, tie=self.tie
                 )
             contexts = [self.context(subject, ordering) for ordering in orderings]
+            if self.uncut is not None and self.sections:
+                prove_sections(self.uncut, self.sections, LISTED[self.axis], contexts)
             if self.axis == "bare":
                 render(self.file, contexts[:1])
             else:

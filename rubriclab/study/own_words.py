@@ -32,6 +32,7 @@ PROMPT_HEADINGS = ("###Task Description:", "###Response to evaluate:", "###Score
 PROMPT_ENDINGS = (
     "Answer with the score only:",
     "###Feedback:",
+    "Answer with the score first, then the reason:",
     "Answer with one line for each response, the score only:",
     "Do not include any feedback, explanation, or extra text.",
     "Now judge. Keep to the output format given above.",

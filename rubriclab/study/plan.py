@@ -41,7 +41,9 @@ from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 from rubriclab.study.decisions import check_decisions, packing_of
 from rubriclab.study.options import (
     Variant,
+    check_answers,
     check_factors,
+    design_at,
     judge_at,
     rubric_at,
     variants,
@@ -60,6 +62,7 @@ from rubriclab.study.plan_looks import (
 from rubriclab.study.plan_notes import SAMPLED_CALLS, constraint_notes, notes_on
 from rubriclab.study.prompts import Messages
 from rubriclab.study.proof import Proof
+from rubriclab.study.section_levels import at_each_order, check_sections_differ, prefix_notes
 from rubriclab.study.subjects import PROTOCOLS, Prompt, Shape, Subject
 from rubriclab.study.tokens import REASONING_TOKENS, answer_is_begun, answer_tokens
 
@@ -481,6 +484,7 @@ def plan(
     design, wordings = study.design, wordings or {}
     prompts = own_prompts(study)
     check_factors(design.vary, design.axes, study.judges)
+    check_answers(design, study.judges, own=bool(prompts))
     check_decisions(study.judges, design, own=bool(prompts))
     sources = ((dataset, rubric), *more)
     _check_names(sources)
@@ -498,6 +502,10 @@ def plan(
     made.notes += [
         note for judge in study.judges for part in made.parts for note in notes_on(judge, part)
     ]
+    if design.vary.sections:
+        levels = [at_each_order(parts) for parts in made.by_scope()]
+        check_sections_differ(levels, study.judges[0])
+        made.notes += [note for each in levels for note in prefix_notes(each, study.judges[0])]
     made.notes += [
         note for judge in study.judges for note in constraint_notes(judge, asked.conditions)
     ]
@@ -627,6 +635,10 @@ class _Parts:
             self.notes += notes
             self._add_axis(self._scope(number, data, axis), data, rubric, design, made, codes)
 
+    def by_scope(self) -> list[list[PlanPart]]:
+        """Return the parts of each data set and axis."""
+        return [list(group) for _, group in groupby(self.parts, key=lambda part: part.scope)]
+
     def asking_orders(self) -> dict[Scope, AskingOrder]:
         """Return the order in which the units of each data set and axis are asked."""
         texts = [
@@ -670,13 +682,13 @@ class _Parts:
             part = PlanPart(
                 data,
                 shown,
-                design,
+                design_at(design, variant),
                 variant,
                 subjects,
                 _strategies_at(design, variant),
                 _repeated(subjects, design.repeats_on, design.seed),
                 scope,
-                self._prompt_at(axis, variant),
+                self._prompt_at(design_at(design, variant), variant),
             )
             self.parts.append(part)
             if part.own is not None:
@@ -685,12 +697,16 @@ class _Parts:
                 _try(part, judge)
             self.notes += notes
 
-    def _prompt_at(self, axis: Reorder, variant: Variant) -> OwnPrompt | None:
-        """Return the user's prompt at a setting of the factors, None for the lab's own."""
+    def _prompt_at(self, design: DesignPart, variant: Variant) -> OwnPrompt | None:
+        """Return the user's prompt at a setting of the factors, None for the lab's own.
+
+        ``design``: at that setting.
+        """
         names = [name for _, name in self.prompts]
         if not names:
             return None
-        return self.prompts[axis, variant.get("prompt") or names[0]]
+        own = self.prompts[design.axes[0], variant.get("prompt") or names[0]]
+        return own.arranged(design.sections)
 
 
 def _strategies_at(design: DesignPart, variant: Variant) -> tuple[Strategy, ...]:

@@ -2,12 +2,15 @@
 
 Each prompt is a file in ``judge_prompts``, of the same kind as one of the user's: messages that are
 Jinja2 templates, and the rule by which a reply is read. A stored reply answered a prompt of this
-``name``, so a file whose text changes by a byte needs a new name.
+``name``, so a file whose text changes by a byte needs a new name. A prompt whose sections are in
+another order gets one.
 
-Texts of others are values of a template, never templates themselves. The score options come last:
-all orders of an item share the text above them, which a server's prefix cache keeps.
+Texts of others are values of a template, never templates themselves. The score options come last,
+unless a study moves them: all orders of an item share the text above them, which a server's prefix
+cache keeps.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,7 +18,7 @@ from typing import Any, Literal
 
 from rubriclab.model.data import Comparison, Criterion, Item
 from rubriclab.model.judgment import Ordering
-from rubriclab.model.study import AnswerPart, PromptFile, read_prompt
+from rubriclab.model.study import AnswerFormat, AnswerPart, PromptFile, read_prompt
 from rubriclab.study.labels import letters
 from rubriclab.study.placeholders import (
     batch_names,
@@ -25,8 +28,8 @@ from rubriclab.study.placeholders import (
     score_names,
 )
 from rubriclab.study.sandbox import compiled
+from rubriclab.study.sections import cut
 
-Answer = Literal["score", "feedback"]
 Family = Literal["brief", "mtbench", "devbench"]
 Messages = tuple[dict[str, str], ...]
 
@@ -36,10 +39,21 @@ SIZES = ("pairwise-", "listwise-")
 
 
 @cache
-def lab_prompt(stem: str) -> PromptFile:
-    """Return the lab's prompt in the file of that stem."""
+def lab_prompt(stem: str, sections: str = "") -> PromptFile:
+    """Return the lab's prompt in the file of that stem, with its sections in an order.
+
+    ``sections``: their names, with blanks between them; empty for the order of the file. A prompt
+    whose text differs from the file's has another name.
+    """
     path = FILES / f"{stem}.toml"
-    return read_prompt(path.read_text("utf-8"), path.name)
+    prompt = read_prompt(path.read_text("utf-8"), path.name)
+    made = cut(prompt)
+    if made is None:
+        return prompt
+    sent, order = made.arranged(sections.split()), made.order(sections.split())
+    if order == made.order(()):
+        return sent
+    return sent.model_copy(update={"name": "-".join([prompt.name, *order])})
 
 
 @cache
@@ -47,16 +61,21 @@ def answer_rule(template: str) -> AnswerPart:
     """Return the rule by which replies to a prompt of the lab's are read, by the prompt's name."""
     for size in SIZES:
         template = template.removeprefix(size)
+    template = _ORDER_OF_SECTIONS.sub(r"\1", template)
     prompts = [lab_prompt(path.stem) for path in FILES.glob("*.toml")]
     rules = {prompt.name: prompt.answer for prompt in prompts}
     return rules.get(template, AnswerPart())  # a typed question needs no reading
 
 
-def filled_in(stem: str, names: Mapping[str, Any]) -> Messages:
+_ORDER_OF_SECTIONS = re.compile(r"(\.v\d+)-[a-z-]+$")
+"""The end of the name of a prompt whose sections are in another order than its file has."""
+
+
+def filled_in(stem: str, names: Mapping[str, Any], sections: str = "") -> Messages:
     """Return the messages of the lab's prompt ``stem``, filled in with ``names``."""
     return tuple(
         {"role": message.role, "content": compiled(message.text).render(names)}
-        for message in lab_prompt(stem).messages
+        for message in lab_prompt(stem, sections).messages
     )
 
 
@@ -65,15 +84,17 @@ def score_prompt(
     criterion: Criterion,
     ordering: Ordering,
     *,
-    answer: Answer = "score",
+    answer: AnswerFormat = "score",
+    sections: str = "",
     reference: int | None = None,
 ) -> Messages:
     """Return the message that asks for ``item``'s score under ``criterion``.
 
     ``ordering.shown[p]`` is the score at position p + 1, ``ordering.labels[p]`` its label.
+    ``sections``: the order of the prompt's sections, see ``lab_prompt``.
     ``reference``: the score of the item's reference answer, None for the highest.
     """
-    return filled_in(answer, score_names(item, criterion, ordering, reference))
+    return filled_in(answer, score_names(item, criterion, ordering, reference), sections)
 
 
 def bare_prompt(item: Item, criterion: Criterion) -> Messages:
@@ -86,13 +107,17 @@ def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
     return filled_in("batch", batch_names(items, criterion))
 
 
-def criteria_prompt(item: Item, criteria: Sequence[Criterion], ordering: Ordering) -> Messages:
+def criteria_prompt(
+    item: Item, criteria: Sequence[Criterion], ordering: Ordering, *, sections: str = ""
+) -> Messages:
     """Return the message that asks for ``item``'s score under each of ``criteria``.
 
     ``ordering.shown`` holds their names by position. ``check_criteria`` has passed them.
+    ``sections``: the order of the prompt's sections, see ``lab_prompt``.
     """
     scale = numbered(criteria[0])
-    return filled_in("criteria", criteria_names(item, criteria, ordering, scale))
+    names = criteria_names(item, criteria, ordering, scale)
+    return filled_in("criteria", names, sections)
 
 
 def comparison_prompt(

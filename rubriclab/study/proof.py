@@ -17,6 +17,8 @@ from rubriclab.model.judgment import Ordering, Reorder
 from rubriclab.model.study import PromptFile
 from rubriclab.model.text import LabError, shorten
 from rubriclab.study.prompts import Messages
+from rubriclab.study.sections import check_pieces, cut
+from rubriclab.study.sections import fault as section_fault
 from rubriclab.study.template import render
 
 _MARK = re.compile("\ue000(\\w+):(\\d+)\ue001")
@@ -146,6 +148,41 @@ def prove(
     labels = orderings[0].labels, orderings[second].labels
     shown = real[0], real[second]
     return Proof(prompt.name, item, labels, shown, moved, len(orderings), tuple(notes))
+
+
+def prove_sections(
+    prompt: PromptFile, sections: str, listed: str, contexts: Sequence[Mapping[str, Any]]
+) -> None:
+    """Prove that a prompt with its sections in another order still has the same sections.
+
+    Each section is rendered by itself. What is sent must be these texts, byte for byte, one after
+    the other. Since that holds for every order of the sections, all orders send the same texts.
+
+    prompt: with the marks of its sections. sections: their order. listed: what templates call the
+    list. Raises LabError that names the section and what to do.
+    """
+    made = cut(prompt)
+    if made is None:  # without sections there is nothing to prove
+        return
+    check_pieces(made, listed)
+    names, apart = made.apart()
+    order, sent = made.order(sections.split()), made.arranged(sections.split())
+    for pieces, whole in zip(render(apart, contexts), render(sent, contexts), strict=True):
+        texts = [piece["content"] for piece in pieces]
+        by_name = dict(zip(names[1:-1], texts[1:-1], strict=True))
+        expected = [("", texts[0]), *((name, by_name[name]) for name in order), ("", texts[-1])]
+        content, position = whole[made.message]["content"], 0
+        for name, text in expected:
+            if not content.startswith(text, position):
+                where = f"section {name}" if name else "the text outside the sections"
+                raise section_fault(
+                    prompt,
+                    f"{where} is another text when it stands elsewhere. Remove what reaches into "
+                    f"the next section, for example the “-” in {{%- … %}} at its edge.",
+                )
+            position += len(text)
+        if position != len(content):
+            raise section_fault(prompt, "more than the order of its sections changes.")
 
 
 def _marked(

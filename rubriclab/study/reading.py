@@ -114,6 +114,46 @@ def _read(
 
 _read_short = lru_cache(maxsize=8_192)(_read)
 
+_REASON = re.compile(
+    rf"(?<![^\W_])(?:{'|'.join(WORDS['reason'])})[*_\s]*[:：][*_\s]*", re.IGNORECASE
+)
+"""The word that begins the reasons, with its colon: “**Reason:** ”."""
+
+
+def read_before_reason(
+    text: str, labels: Sequence[str], kind: Kind = "score", *, tie: bool = False
+) -> Reading:
+    """Read the label that stands before the reasons: “Score: 4”, then “Reason: …”.
+
+    The words before “Reason:” decide, so that “I would give it a 5 if …” in the reasons is no
+    second verdict. A reply is unparsed if its reasons take the verdict back or give another one. A
+    reply without a verdict before “Reason:” is read as one that was asked for a label alone.
+    ``kind``, ``tie``: as for ``read_one``.
+    """
+    rule: Rule = "pair" if kind == "choice" else "score"
+    try:
+        said = own_words(text)
+    except Unread as reason:
+        return Reading(None, why=str(reason))
+    begun = _REASON.search(said)
+    before = said[: begun.start()].strip(" \t\n/|;,*_-–—") if begun else ""
+    if begun is None or not before or "{" in before:
+        return read_one(text, labels, rule, tie=tie)
+    first = read_one(before, labels, rule, tie=tie)
+    if first.label is None:
+        return read_one(text, labels, rule, tie=tie)
+    known = tuple(labels) if kind == "choice" else tuple(sorted(labels))
+    form = grammar(known, kind, (), tie)
+    reasons = plain(said[begun.end() :], form.kept)
+    verdict = Verdict(known.index(first.label), first.words, first.form)
+    try:
+        if reasons:
+            _refuse_others(verdict, in_words(reasons, form, opens=False))
+            _refuse_retraction(verdict, reasons, form)
+    except Unread as reason:
+        return Reading(None, why=str(reason))
+    return first
+
 
 def _verdict(said: str, form: Grammar, nouns: Sequence[str], rule: Rule, brief: bool) -> Verdict:
     """Return the one verdict of a judge's own words. Raises Unread."""

@@ -120,6 +120,16 @@ def names_in(text: str) -> tuple[set[str], set[str]]:
     return find_undeclared_variables(tree) - {*_environment().globals}, columns
 
 
+def names_set_in(text: str) -> set[str]:
+    """Return the names that a template sets anywhere: by ``set``, a loop or a macro.
+
+    The template must be one that ``names_in`` accepts.
+    """
+    tree = _environment().parse(text)
+    macros = {macro.name for macro in tree.find_all(nodes.Macro)}
+    return macros | {name.name for name in tree.find_all(nodes.Name) if name.ctx != "load"}
+
+
 def _words(fault: BaseException) -> str:
     """Say what is wrong with a template, and what to do."""
     if isinstance(fault, TemplateSyntaxError):

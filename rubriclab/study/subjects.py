@@ -193,12 +193,13 @@ class OptionsProtocol(Protocol):
             subject.criteria[0],
             ordering,
             answer=design.answer,
+            sections=design.sections,
             reference=subject.reference,
         )
-        if design.answer == "feedback":
-            return Prompt(messages, prompts.lab_prompt("feedback").name)
+        template = prompts.lab_prompt(design.answer, design.sections).name
+        if design.answer != "score":
+            return Prompt(messages, template)
         labels = natural_order(ordering.labels)
-        template = prompts.lab_prompt("score").name
         return Prompt(messages, template, SCORE_BEGUN, brief=True, labels=labels)
 
 
@@ -285,8 +286,10 @@ class CriteriaProtocol(Protocol):
 
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
         begun = f"Scores:\n[{ordering.shown[0]}]" if design.answer == "score" else ""
-        messages = prompts.criteria_prompt(subject.text, subject.criteria, ordering)
-        return Prompt(messages, prompts.lab_prompt("criteria").name, begun)
+        messages = prompts.criteria_prompt(
+            subject.text, subject.criteria, ordering, sections=design.sections
+        )
+        return Prompt(messages, prompts.lab_prompt("criteria", design.sections).name, begun)
 
 
 def _text_of(item: Item) -> str:

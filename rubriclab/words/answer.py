@@ -262,6 +262,7 @@ def _say(subject: Subject, key: str, position: int | None = None, /, **fields: A
         "asked_about": asked_about(subject),
         "form": shorten(subject.variant),
         "default": shorten(subject.default),
+        "level": _level(subject),
         "criterion": shorten(subject.criterion),
         "alone": f"{number(alone)}{NBSP}points",
         "position": position + 1,
@@ -270,6 +271,11 @@ def _say(subject: Subject, key: str, position: int | None = None, /, **fields: A
         "low": f"{min(subject.scores, default=0):g}",
     }
     return say(key, sentence_tables(subject), **(own | fields))
+
+
+def _level(subject: Subject) -> str:
+    """Return what the mean of the scores is called: on a scale of two, it is the pass rate."""
+    return "pass rate" if subject.has_pass_rate else "mean score"
 
 
 def _averaged(subject: Subject) -> str:
@@ -548,7 +554,7 @@ def _numbers(subject: Subject, question: str) -> dict[str, str]:
         unit, form, factor = "in 100", ".0f", 100.0
     elif question == "positions" and not subject.in_points:
         unit, form, factor = "percentage points", f".{LEAST_DECIMALS}f", 100.0
-    elif question == "mean" and subject.kind == "pass_rate":
+    elif question == "mean" and subject.has_pass_rate:
         span = max(subject.scores) - min(subject.scores)
         unit, form, factor = "percentage points", f".{LEAST_DECIMALS}f", 100.0 / span
     limits = (0.0, verdict.smallest * factor)
@@ -653,6 +659,8 @@ def _headline_of_variant(subject: Subject) -> str:
     same = subject.is_(EQUIVALENT, "mean")
     if subject.is_(EFFECT, "mean"):
         return _say(subject, _way(subject.shift, "mean_raised", "mean_lowered", "mean"))
+    if subject.gate_open and subject.is_(EQUIVALENT, *subject.questions):
+        return _say(subject, "small")
     if subject.gate_open or subject.is_(EFFECT, "single"):
         key = "single_too" if subject.is_(EFFECT, "single") else "matters"
         mean_same = _say(subject, "mean_same") if same else ""
@@ -677,7 +685,7 @@ def _question(subject: Subject, question: str, verdict: Verdict) -> Question:
         key = f"{question}_{_decided(subject, question, verdict)}"
         fields = _fields_of_decided(subject, verdict, numbers)
         sentence = _say(subject, key, subject.named, **numbers, **fields)
-    title = TITLES[subject.kind][question]
+    title = TITLES[subject.kind][question].format(level=_level(subject))
     return Question(subject.words[question], title, sentence, verdict.word)
 
 

@@ -1,5 +1,7 @@
 """The pictures of Results: what is orange, what is pale, and scores as they were measured."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -121,6 +123,11 @@ def test_a_judge_that_is_not_biased_has_no_example() -> None:
     beside = order_or_noise(subject)
     assert beside is not None
     assert (beside.other, beside.again) == ("0", "0")
+    assert beside.title == "Is it the order, or just noise?"
+    of_form = order_or_noise(replace(subject, variant="ids = letters"))
+    assert of_form is not None
+    assert of_form.title == "Is it the form, or just noise?"
+    assert of_form.other_words == "in 100 scores changed in another form"
 
 
 def test_orders_show_measured_means_and_scores() -> None:

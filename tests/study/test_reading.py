@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from rubriclab.model.data import Item
 from rubriclab.model.judgment import Ordering
+from rubriclab.model.study import AnswerFormat
 from rubriclab.study.outcomes import label_probabilities
 from rubriclab.study.own_words import READ, looks_refused
-from rubriclab.study.prompts import Answer, criteria_prompt, score_prompt
+from rubriclab.study.prompts import criteria_prompt, score_prompt
 from rubriclab.study.reading import read_each, read_one
 from tests.study.kit import criterion
 
@@ -27,12 +28,12 @@ LETTERS = ("E", "D", "C", "B", "A")
 ROMAN = ("i", "ii", "iii", "iv", "v")
 WORDS = ("poor", "fair", "good", "very good", "excellent")
 LABELS = {"five": FIVE, "ten": TEN, "letters": LETTERS, "roman": ROMAN, "words": WORDS}
-BOTH: tuple[Answer, ...] = ("feedback", "score")
+BOTH: tuple[AnswerFormat, ...] = ("feedback", "score")
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "replies.json").read_text("utf-8"))
 """Replies, the labels that were shown (by their name above), and the one that is read."""
 
 
-def label(text: str, labels: str | Sequence[str], answer: Answer) -> str | None:
+def label(text: str, labels: str | Sequence[str], answer: AnswerFormat) -> str | None:
     shown = LABELS[labels] if isinstance(labels, str) else tuple(labels)
     return read_one(text, shown, answer).label
 
@@ -44,7 +45,7 @@ def scores_of(text: str, names: Sequence[str], scores: Sequence[int]) -> dict[st
 
 @pytest.mark.parametrize("answer", BOTH)
 @pytest.mark.parametrize(("text", "labels", "expected"), CASES["scores in both modes"])
-def test_a_verdict_is_parsed(text: str, labels: Any, expected: str, answer: Answer) -> None:
+def test_a_verdict_is_parsed(text: str, labels: Any, expected: str, answer: AnswerFormat) -> None:
     assert label(text, labels, answer) == expected
 
 
@@ -65,7 +66,7 @@ def test_score_mode_parses_a_label_or_a_sentence_and_stays_strict(
 @pytest.mark.parametrize("answer", BOTH)
 @pytest.mark.parametrize(("text", "labels"), CASES["no score"])
 def test_what_can_be_read_in_two_ways_or_in_none_is_not_parsed(
-    text: str, labels: Any, answer: Answer
+    text: str, labels: Any, answer: AnswerFormat
 ) -> None:
     assert label(text, labels, answer) is None
 
@@ -78,7 +79,7 @@ def test_feedback_mode_lets_the_marker_decide_over_prose() -> None:
 
 
 @pytest.mark.parametrize("answer", BOTH)
-def test_a_repeated_prompt_is_no_verdict(answer: Answer) -> None:
+def test_a_repeated_prompt_is_no_verdict(answer: AnswerFormat) -> None:
     item = Item("x", "Hello! [RESULT] 5\nScore: 5", "Say hello.", "Hello.")
     ordering = Ordering((2, 1, 5, 3, 4), ("2", "1", "5", "3", "4"))
     echo = score_prompt(item, criterion(), ordering, answer=answer)[0]["content"]
@@ -111,7 +112,7 @@ BARE = (
     data=st.data(), answer=st.sampled_from(BOTH), case=st.sampled_from((str, str.upper, str.lower))
 )
 def test_a_well_formed_reply_comes_back_to_its_position(
-    data: st.DataObject, answer: Answer, case: Any
+    data: st.DataObject, answer: AnswerFormat, case: Any
 ) -> None:
     """For every style of labels, ordering, form of answer and case: position p in, position p
     out.

@@ -191,7 +191,11 @@ def test_no_combination_about_a_variant_contradicts_itself(
     ]  # its orders are another answer's
     assert "position" not in sentences(said)
     assert "order" not in said.headline + said.advice
-    assert (said.advice == "Either form will do.") == (mean == single == "equivalent")
+    small = mean == single == "equivalent"
+    assert (said.advice == "Either form will do.") == small
+    # A difference that is there, and smaller than matters, never reads as one that matters.
+    differs = "judge-7b: ids = letters differs, by less than matters"
+    assert (said.headline == differs) == (small and gate < 0.05)
     assert any(word in said.headline for word in (" raises ", " lowers ", " changes the mean")) == (
         mean == "effect"
     )
@@ -204,6 +208,23 @@ def test_no_combination_about_a_variant_contradicts_itself(
     _says_what_its_badges_say(said, {"mean": mean, "single": single})
     for key, asked in zip(subject.questions, said.questions, strict=True):
         _only_its_own_ends(asked.sentence, subject, key)
+
+
+def test_a_variant_on_a_scale_of_two_scores_changes_the_pass_rate() -> None:
+    said = compose(
+        about(
+            "effect",
+            scores=(0.0, 1.0),
+            variant="answer = feedback",
+            default="answer = score",
+            shift=-0.45,
+        )
+    )
+    assert said.headline == "judge-7b: answer = feedback lowers the pass rate"
+    assert said.questions[0].title == "Does this form change the pass rate?"
+    # 0.45 points of a scale from 0 to 1
+    size = f"instead of answer = score: 45.0{NBSP}percentage points lower"
+    assert size in said.questions[0].sentence
 
 
 def _says_what_its_badges_say(said: Answer, words: dict[str, str]) -> None:
