@@ -557,6 +557,11 @@ class ReadingPart(Part):
         allow_inf_nan=False,
         description="Lowest score that passes. Default: the middle of the scale.",
     )
+    labels: Literal["", "random", "by label", "by verdict"] = Field(
+        "",
+        description="How the answers with people's labels were chosen: at random, by people's "
+        "label (so many passes, so many fails), or by the judge's verdict.",
+    )
     baseline: str = Field(
         "",
         max_length=200,
