@@ -49,6 +49,10 @@ def results(
     cut: Annotated[
         float | None, Parameter(help="Lowest score that passes. Default: the middle of the scale.")
     ] = None,
+    passes: Annotated[
+        str | None,
+        Parameter(help="Label or score that passes, of two scores. Default: the highest score."),
+    ] = None,
     epsilon: Annotated[
         float | None,
         Parameter(
@@ -61,8 +65,10 @@ def results(
 ) -> Outcome:
     """Show whether the judge is biased by order, how much, and what to do."""
     with common.run_of(run, store) as chosen:
-        if any(value is not None for value in (unit, smallest, cut, epsilon)):
-            chosen = chosen.read_as(unit=unit, smallest=smallest, cut=cut, epsilon=epsilon)
+        if any(value is not None for value in (unit, smallest, cut, passes, epsilon)):
+            chosen = chosen.read_as(
+                unit=unit, smallest=smallest, cut=cut, passes=passes, epsilon=epsilon
+            )
         if made := common.paper_table(chosen, table, across, by_strategy):
             return Outcome(made.document() if json else made.text())
         compared = _compared(chosen, against) if against is not None else None

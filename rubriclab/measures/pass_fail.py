@@ -72,18 +72,13 @@ class Cut(NamedTuple):
         return np.where(np.isfinite(values), made, np.nan)
 
 
-def passing_score(arm: Arm) -> float:
-    """Return which of two scores passes."""
-    return float(arm.scores.max())
-
-
 def cut_of(arm: Arm, reading: ReadingPart) -> Cut | None:
     """Return where passing begins; None for a longer scale without ``[reading] cut``."""
     if reading.cut is not None:
         return Cut(reading.cut, False, bool(np.isin(reading.cut, arm.scores)), reading.cut)
     if len(arm.scores) != 2:
         return None
-    passing = passing_score(arm)
+    passing = arm.run.passing_score(arm.code, reading)
     return Cut(float(arm.scores.mean()), passing == arm.scores.min(), False, passing)
 
 

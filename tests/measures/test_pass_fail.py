@@ -297,3 +297,16 @@ def test_labels_to_certify_by_binomials() -> None:
     assert all(certified(n) >= 0.8 for n in range(needed, needed + 100))
     assert labels_to_certify(0.8, 0.8) is None
     assert labels_to_certify(0.81, 0.8) is None
+
+
+def test_the_lower_score_passes_where_the_study_says_so() -> None:
+    """1 Pass, 2 Fail: labels and verdicts are turned round, and nothing else changes."""
+    label, verdict = by_hand()
+    score = (2.0 - verdict)[:, None]
+    turned = options(score, [[1, 2]], ratings=labelled(2.0 - label))
+    found = pass_fail(turned, passes="1")
+    for measure in ("sensitivity", "specificity", "corrected_pass", "corrected_pass_rates"):
+        upright = plain(pass_fail(judged(label, verdict)), measure)
+        assert plain(found, measure).value == pytest.approx(upright.value)
+        assert plain(found, measure).interval == pytest.approx(upright.interval)
+    assert plain(found, "judge_pass").of == {"cut": 1}
