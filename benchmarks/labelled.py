@@ -12,16 +12,13 @@ import numpy as np
 from numpy.random import Generator
 from scipy import special
 
-from rubriclab.core.judgments import Judgments
-from rubriclab.core.topic import TOPICS, Row
-from rubriclab.model.study import ReadingPart
-from tests.tables import options
+from rubriclab.core.topic import Row
+from rubriclab.measures.pass_fail import Labels, rows_of
 
 EASY = 0.8
 """Standard deviation of how easy an answer is, on the probit scale."""
 LIMIT = 0.8
 """Sensitivity and specificity that a judge is certified at."""
-ORDERS = [[0, 1], [1, 0]]
 
 
 @dataclass(frozen=True)
@@ -123,18 +120,25 @@ def truths(about: Planned) -> dict[str, float]:
 def labelled_study(rng: Generator, _: Any, *, about: Planned) -> dict[str, Any]:
     """Return which intervals hold, whether the choice of the labels shows, and who is certified."""
     passes, verdicts = world(rng, about)
+    label = np.full(about.items, np.nan)
     chosen = choose(rng, about, passes, verdicts)
-    ratings: list[dict[str, float]] = [{}] * about.items
-    for item in chosen.tolist():
-        ratings[item] = {"rater": float(passes[item])}
-    prompt = [f"p{item // about.size}" for item in range(about.items)]
-    orders = ORDERS if about.calls else ORDERS[:1]
-    items: dict[str, Any] = {"prompt": prompt} if about.size > 1 else {}
-    table = options(verdicts.astype(float), orders, ratings=ratings, **items)
-    labels = "random" if about.labelled == "at random" else about.labelled
-    reading = ReadingPart.model_validate({"labels": labels})
-    made = TOPICS["pass_fail"].rows(Judgments(table, "auto").arms[0], reading=reading)
-    rows = [row for row in made if isinstance(row, Row)]
+    label[chosen] = passes[chosen]
+    share = verdicts.mean(axis=1)
+    by_order = {}
+    if about.calls:
+        by_order = {name: verdicts[:, k::2].mean(axis=1) for k, name in enumerate(("0 1", "1 0"))}
+    prompts, unit = np.unique(np.arange(about.items) // about.size, return_inverse=True)
+    labels = Labels(
+        label=label,
+        verdict=share,
+        average=np.where(share == 0.5, 0.5, share > 0.5),
+        by_order=by_order,
+        unit=unit,
+        names=prompts.astype(np.uint64),
+        calls=verdicts.shape[1],
+        chosen="random" if about.labelled == "at random" else about.labelled,
+    )
+    rows = [row for row in rows_of(labels, 1.0) if isinstance(row, Row)]
     events = held(rows, truths(about)) | held_by_order(rows, about)
     for row in rows:
         if row.measure == "labels_chosen" and about.labels:

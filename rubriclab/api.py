@@ -199,6 +199,7 @@ class Run:
         epsilon: float | None = None,
         cut: float | None = None,
         passes: str | None = None,
+        labels: Literal["random", "by label", "by verdict"] | None = None,
         baseline: str | None = None,
         families: Mapping[str, str] | None = None,
     ) -> Run:
@@ -208,9 +209,10 @@ class Run:
         matters, in steps of the scale. share, single: the smallest position bias and the smallest
         change in single scores that matter, as shares. epsilon: the allowance of the alt-test.
         cut: the lowest score that passes. passes: of a scale of two scores, the label or score that
-        passes; it takes the place of cut, and cut of it. baseline: the judge that others are
-        compared with. families: the family of a judge by its name, in place of the guess. Whatever
-        is left out stays as it is. Raises LabError for a value that cannot be.
+        passes; it takes the place of cut, and cut of it. labels: how the answers with people's
+        labels were chosen. baseline: the judge that others are compared with. families: the family
+        of a judge by its name, in place of the guess. Whatever is left out stays as it is. Raises
+        LabError for a value that cannot be.
         """
         sizes = self.reading.smallest.model_dump()
         for key, value in (("mean", smallest), ("share", share), ("single", single)):
@@ -222,6 +224,7 @@ class Run:
             ("epsilon", epsilon),
             ("cut", cut),
             ("passes", passes),
+            ("labels", labels),
             ("baseline", baseline),
             ("families", families),
         ):

@@ -46,13 +46,9 @@ def results(
     table: Tables = None,
     across: Across = "dataset",
     by_strategy: ByStrategy = False,
-    cut: Annotated[
-        float | None, Parameter(help="Lowest score that passes. Default: the middle of the scale.")
-    ] = None,
-    passes: Annotated[
-        str | None,
-        Parameter(help="Label or score that passes, of two scores. Default: the highest score."),
-    ] = None,
+    cut: common.Cut = None,
+    passes: common.Passes = None,
+    labels: common.Labels = None,
     epsilon: Annotated[
         float | None,
         Parameter(
@@ -65,9 +61,14 @@ def results(
 ) -> Outcome:
     """Show whether the judge is biased by order, how much, and what to do."""
     with common.run_of(run, store) as chosen:
-        if any(value is not None for value in (unit, smallest, cut, passes, epsilon)):
+        if any(value is not None for value in (unit, smallest, cut, passes, labels, epsilon)):
             chosen = chosen.read_as(
-                unit=unit, smallest=smallest, cut=cut, passes=passes, epsilon=epsilon
+                unit=unit,
+                smallest=smallest,
+                cut=cut,
+                passes=passes,
+                labels=labels,
+                epsilon=epsilon,
             )
         if made := common.paper_table(chosen, table, across, by_strategy):
             return Outcome(made.document() if json else made.text())

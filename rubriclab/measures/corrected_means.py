@@ -23,7 +23,7 @@ from scipy import special
 from rubriclab.core.estimate import Estimate, FewRated, missing, share_of
 from rubriclab.core.judgments import Arm, label_of
 from rubriclab.core.topic import Caution, Row, nothing, topic
-from rubriclab.measures.pass_fail import cut_of, labels_unclear
+from rubriclab.measures.pass_fail import cut_of, labels_unclear, why_chosen
 from rubriclab.measures.rated import SCORED, Rated, rated
 from rubriclab.model.study import ReadingPart
 from rubriclab.stats.resample import Floats, Ints, sum_by
@@ -149,7 +149,7 @@ def corrected_means(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Ro
         yield from nothing(MEASURES, "other_scale", counts={})
         return
     reading = reading or ReadingPart()
-    chosen = f"labels_{reading.labels.replace(' ', '_')}" if reading.labels.startswith("by") else ""
+    chosen = why_chosen(reading.labels)
     if labels_unclear(given, reading):
         chosen = "labels_unclear"
     whole = np.flatnonzero(np.isfinite(given.mean))

@@ -87,20 +87,21 @@ class Labels:
     """The judged items with their labels and verdicts.
 
     label: (items,) 1 passes, 0 fails, NaN without a label. verdict: (items,) the share of an
-    item's calls that pass. unit: (items,) an index into ``names``. calls: the most calls of an
-    item. tied: items left out because their raters are divided evenly.
+    item's calls that pass. average: (items,) the verdict of the mean over all calls. by_order: the
+    verdicts of each order by its name, if items share their orders. unit: (items,) an index into
+    ``names``. calls: the most calls of an item. tied: items left out because their raters are
+    divided evenly. chosen: how the labelled items were chosen, as ``[reading] labels``.
     """
 
-    arm: Arm
-    cut: Cut
-    reading: ReadingPart
-    which: Ints = field(repr=False)
     label: Floats = field(repr=False)
     verdict: Floats = field(repr=False)
+    average: Floats = field(repr=False)
+    by_order: dict[str, Floats] = field(repr=False)
     unit: Ints = field(repr=False)
     names: Names = field(repr=False)
-    calls: int
-    tied: int
+    calls: int = 1
+    tied: int = 0
+    chosen: str = ""
 
     @cached_property
     def known(self) -> Bools:
@@ -111,10 +112,9 @@ class Labels:
         return len(np.unique(self.unit[self.known]))
 
     @property
-    def chosen(self) -> str:
-        """Why labels chosen by the verdict or by the label say nothing about all; or empty."""
-        by = self.reading.labels
-        return f"labels_{by.replace(' ', '_')}" if by in ("by label", "by verdict") else ""
+    def why_chosen(self) -> str:
+        """Why the labelled items are no random sample, as ``[reading] labels`` says; or empty."""
+        return why_chosen(self.chosen)
 
     def counts(self, which: Bools) -> dict[str, int]:
         return {"n": int(which.sum()), "tied": self.tied}
@@ -125,7 +125,7 @@ class Labels:
         ``right``: (items,) the share of calls that give the label, NaN without a call.
         """
         which = (self.label == float(passed)) & np.isfinite(right)
-        if self.reading.labels == "by verdict":
+        if self.chosen == "by verdict":
             return missing("labels_by_verdict")
         made = share_of(right, which, self.unit, self.names, balanced=balanced, none="few_labels")
         if len(np.unique(self.unit[which])) < FEWEST_LABELS:
@@ -140,25 +140,33 @@ class Labels:
         )
 
 
+def why_chosen(labels: str) -> str:
+    """Return the reason for ``[reading] labels`` that are no random sample; empty for others."""
+    return f"labels_{labels.replace(' ', '_')}" if labels in ("by label", "by verdict") else ""
+
+
 def labels_of(given: Rated, cut: Cut, reading: ReadingPart) -> Labels:
     """Return an arm's judged items with people's labels and the judge's verdicts."""
     arm = given.arm
     verdict = passing_share(arm, cut, np.ones(len(arm.item), dtype=bool))
-    label = cut.passes(given.human)
     which = np.flatnonzero(np.isfinite(verdict))
+    label = cut.passes(given.human[which])
+    tied = label == 0.5
+    by_order = {}
+    if not arm.condition.drawn and 2 <= len(arm.shown) <= MOST_ORDERS:
+        for order in range(len(arm.shown)):
+            by_order[arm.order_label(order)] = passing_share(arm, cut, arm.order == order)[which]
     unit, names = given.units(which)
-    tied = label[which] == 0.5
     return Labels(
-        arm=arm,
-        cut=cut,
-        reading=reading,
-        which=which,
-        label=np.where(tied, np.nan, label[which]),
+        label=np.where(tied, np.nan, label),
         verdict=verdict[which],
+        average=cut.passes(given.mean[which]),
+        by_order=by_order,
         unit=unit,
         names=names,
         calls=int(np.bincount(arm.item[arm.ok]).max(initial=0)),
         tied=int(tied.sum()),
+        chosen=reading.labels,
     )
 
 
@@ -191,11 +199,16 @@ def pass_fail(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Ca
         return
     if labels.tied:
         yield Caution("divided_raters", of={"items": labels.tied})
+    yield from rows_of(labels, label_of(cut.named))
+
+
+def rows_of(labels: Labels, cut: float) -> Iterator[Row | Caution]:
+    """Yield all rows about labelled items. ``cut``: the score that rows name the cut by."""
     yield from error_rates(labels)
     yield from rates_by_order(labels)
-    yield from of_the_average(labels, given)
+    yield from of_the_average(labels)
     yield from agreement_beyond_chance(labels)
-    yield from pass_rates(labels)
+    yield from pass_rates(labels, cut)
 
 
 def error_rates(labels: Labels) -> Iterator[Row]:
@@ -219,38 +232,26 @@ def youden(sensitivity: Estimate, specificity: Estimate) -> Estimate:
 
 def rates_by_order(labels: Labels) -> Iterator[Row]:
     """Yield sensitivity and specificity in each order, with intervals that hold for all orders."""
-    arm = labels.arm
-    if arm.condition.drawn or not 2 <= len(arm.shown) <= MOST_ORDERS:
-        return
-    balanced = labels.calls > len(arm.shown)
-    verdicts = [
-        passing_share(arm, labels.cut, arm.order == order)[labels.which]
-        for order in range(len(arm.shown))
-    ]
-    both = [labels.both(verdict, balanced=balanced) for verdict in verdicts]
+    balanced = labels.calls > len(labels.by_order)
+    both = {
+        order: labels.both(verdict, balanced=balanced) for order, verdict in labels.by_order.items()
+    }
     for k, measure in enumerate(("sensitivity", "specificity")):
-        every = [pair[k] for pair in both]
-        level = simultaneous([estimate for estimate in every if not estimate.why])
-        for order, estimate in enumerate(every):
-            which = (labels.label == 1.0 - k) & np.isfinite(verdicts[order])
-            yield Row(
-                measure,
-                estimate,
-                {"order": arm.order_label(order)},
-                counts=labels.counts(which),
-                level=level,
-            )
+        known = [pair[k] for pair in both.values() if not pair[k].why]
+        level = simultaneous(known) if known else 0.95
+        for order, pair in both.items():
+            which = (labels.label == 1.0 - k) & np.isfinite(labels.by_order[order])
+            yield Row(measure, pair[k], {"order": order}, counts=labels.counts(which), level=level)
 
 
-def of_the_average(labels: Labels, given: Rated) -> Iterator[Row]:
+def of_the_average(labels: Labels) -> Iterator[Row]:
     """Yield sensitivity and specificity of the mean over all calls, once several were made."""
-    if labels.calls < 2 or len(labels.arm.shown) < 2:
+    if labels.calls < 2:
         return
-    verdict = labels.cut.passes(given.mean[labels.which])
+    both = labels.both(labels.average, balanced=False)
     for k, measure in enumerate(("sensitivity", "specificity")):
-        estimate = labels.both(verdict, balanced=False)[k]
         counts = labels.counts(labels.label == 1.0 - k)
-        yield Row(measure, estimate, {"protocol": AVERAGE}, counts=counts)
+        yield Row(measure, both[k], {"protocol": AVERAGE}, counts=counts)
 
 
 def agreement_beyond_chance(labels: Labels) -> Iterator[Row]:
@@ -281,15 +282,15 @@ def agreement_beyond_chance(labels: Labels) -> Iterator[Row]:
     yield Row("chance_agreement", plain(by_chance, "from_pass_rates"), counts=counts)
 
 
-def pass_rates(labels: Labels) -> Iterator[Row | Caution]:
+def pass_rates(labels: Labels, cut: float) -> Iterator[Row | Caution]:
     """Yield people's and the judge's pass rate, both corrections, and whether these differ."""
-    known, of = labels.known, {"cut": label_of(labels.cut.named)}
+    known, of = labels.known, {"cut": cut}
     every = np.ones(len(labels.label), dtype=bool)
     unit, names = labels.unit, labels.names
     counts = {"n": len(labels.label), "rated": int(known.sum()), "tied": labels.tied}
     people = share_of(labels.label, known, unit, names)
-    if labels.chosen:
-        people = plain(people.value, labels.chosen)
+    if labels.why_chosen:
+        people = plain(people.value, labels.why_chosen)
     yield Row("people_pass", people, of, counts=labels.counts(known))
     balanced = labels.calls > 1
     judge = share_of(labels.verdict, every, unit, names, balanced=balanced)
@@ -298,13 +299,13 @@ def pass_rates(labels: Labels) -> Iterator[Row | Caution]:
     estimate = (
         missing(why_no_regression(labels)) if regression is None else corrected(labels, regression)
     )
-    if regression is not None and labels.reading.labels == "by label":
+    if regression is not None and labels.chosen == "by label":
         estimate = missing("labels_by_label")
     yield Row("corrected_pass", estimate, of, counts=counts)
     estimate = (
         missing(why_no_error_rates(labels)) if by_rates is None else corrected(labels, by_rates)
     )
-    if by_rates is not None and labels.reading.labels == "by verdict":
+    if by_rates is not None and labels.chosen == "by verdict":
         estimate = missing("labels_by_verdict")
     yield Row("corrected_pass_rates", estimate, of, counts=counts)
     if regression is not None and by_rates is not None:
@@ -390,7 +391,7 @@ def how_chosen(
     p = differ_p(regression, by_rates, labelled)
     row = Row("labels_chosen", estimate, test=("Hausman", p), counts=counts)
     yield row
-    if row.rejects and not labels.chosen:
-        kind = "labels_not_random" if labels.reading.labels == "random" else "labels_chosen"
+    if row.rejects and not labels.why_chosen:
+        kind = "labels_not_random" if labels.chosen == "random" else "labels_chosen"
         first, second = (min(max(made.value, 0.0), 1.0) for made in (regression, by_rates))
         yield Caution(kind, of={"first": first, "second": second})

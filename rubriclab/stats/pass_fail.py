@@ -9,13 +9,11 @@ label (so many passes, so many fails): the judge's error rates can still be esti
 its verdicts mean. Let them be chosen by its verdict: the other way round. At random: both hold.
 """
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
-from rubriclab.stats.proportions import agresti_coull
 from rubriclab.stats.resample import Bools, Floats, Ints, sum_by
 
 _TINY = 1e-12
@@ -124,41 +122,3 @@ def difference_error(first: Corrected, second: Corrected, labelled: int) -> floa
     """Return the standard error of the difference of two corrections of the same items."""
     apart = first.sums - second.sums
     return float(np.sqrt((apart**2).sum() * labelled / max(labelled - 3, 1)))
-
-
-# ---------------------------------------------------------------------- how many labels it takes
-MOST_LABELS = 1_000
-"""The search for the number of labels of a class ends here."""
-
-
-@cache
-def labels_to_certify(right: float, limit: float, chance: float = 0.8) -> int | None:
-    """Return how many labels of each class certify a judge; None for more than MOST_LABELS.
-
-    The judge is right in a share ``right`` of each class. It is certified if the 95% intervals of
-    both shares, of one call about independent answers (Agresti and Coull), lie above ``limit``,
-    which is to happen with a ``chance``, from this number on.
-    """
-    if not limit < right <= 1.0:
-        return None
-    labels = np.arange(1, MOST_LABELS + 1)
-    least = np.array([least_hits(limit, int(n)) for n in labels])
-    certified = stats.binom.sf(least - 1, labels, right) ** 2
-    short = labels[certified < chance]
-    needed = int(short[-1]) + 1 if len(short) else 1
-    return needed if needed <= MOST_LABELS else None
-
-
-def least_hits(limit: float, n: int) -> int:
-    """Return how many of ``n`` labels must be right for an interval above ``limit``.
-
-    n + 1 where even all of them are too few.
-    """
-    low, high = 0, n + 1
-    while low < high:  # the lower end rises with the hits
-        middle = (low + high) // 2
-        if middle > n or agresti_coull(float(middle), float(n))[0] >= limit:
-            high = middle
-        else:
-            low = middle + 1
-    return low

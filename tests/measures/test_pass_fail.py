@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from scipy import stats as sp
 
+from rubriclab.core.certification import labels_to_certify, least_hits
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart
-from rubriclab.stats.pass_fail import labels_to_certify, least_hits
 from rubriclab.stats.proportions import agresti_coull
 from tests.tables import findings, options
 
