@@ -23,6 +23,7 @@ import numpy as np
 from scipy import special, stats
 
 from benchmarks import foreign, stopping
+from benchmarks.labelled import labelled_study, planned
 from rubriclab.core import permutation as gate
 from rubriclab.core.cells import Answers, Cells, cells, from_arms
 from rubriclab.core.differences import differences, paired
@@ -620,6 +621,12 @@ def word_study(
     return made
 
 
+def labelled_cell(about: About) -> Cell:
+    """A cell of a judge that passes or fails answers, against people's labels."""
+    plan = planned(about.judge, about.planted, about.how, about.units)
+    return Cell(partial(labelled_study, about=plan))
+
+
 OF_SEVERAL = ("two settings", "drift between runs")
 """Parts about several runs or settings that may stop early."""
 PARTS: dict[str, Callable[[About], Cell]] = {
@@ -633,6 +640,7 @@ PARTS: dict[str, Callable[[About], Cell]] = {
     "several settings": lambda about: Cell(partial(several_settings, about=about)),
     "decision judges": lambda about: Cell(partial(of_arms, about=about)),
     "drift between runs": lambda about: Cell(partial(two_runs, about=about)),
+    "pass or fail, labelled": labelled_cell,
 }
 
 

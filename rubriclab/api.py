@@ -198,6 +198,8 @@ class Run:
         single: float | None = None,
         epsilon: float | None = None,
         cut: float | None = None,
+        passes: str | None = None,
+        labels: Literal["random", "by label", "by verdict"] | None = None,
         baseline: str | None = None,
         families: Mapping[str, str] | None = None,
     ) -> Run:
@@ -206,9 +208,11 @@ class Run:
         unit: what is independent (item, block, prompt). smallest: the smallest mean change that
         matters, in steps of the scale. share, single: the smallest position bias and the smallest
         change in single scores that matter, as shares. epsilon: the allowance of the alt-test.
-        cut: the lowest score that passes. baseline: the judge that others are compared with.
-        families: the family of a judge by its name, in place of the guess. Whatever is left out
-        stays as it is.
+        cut: the lowest score that passes. passes: of a scale of two scores, the label or score that
+        passes; it takes the place of cut, and cut of it. labels: how the answers with people's
+        labels were chosen. baseline: the judge that others are compared with. families: the family
+        of a judge by its name, in place of the guess. Whatever is left out stays as it is. Raises
+        LabError for a value that cannot be.
         """
         sizes = self.reading.smallest.model_dump()
         for key, value in (("mean", smallest), ("share", share), ("single", single)):
@@ -219,13 +223,21 @@ class Run:
             ("unit", unit),
             ("epsilon", epsilon),
             ("cut", cut),
+            ("passes", passes),
+            ("labels", labels),
             ("baseline", baseline),
             ("families", families),
         ):
             if setting is not None:
                 settings[key] = setting
         settings["smallest"] = sizes
+        if passes and cut is None:
+            settings["cut"] = None
+        elif cut is not None and not passes:
+            settings["passes"] = ""
         reading = validated(ReadingPart, settings, "reading: ")
+        if passes:
+            Judgments(self.table).check_passes(reading)
         return Run(self.table, reading, store=self.store, id=self.id)
 
     def minus(self, other: Run | int) -> Contrast:

@@ -15,12 +15,24 @@ import streamlit as st
 from rubriclab.app.chart_view import chart
 from rubriclab.app.frame import PAGES, fold, safe
 from rubriclab.core.topic import TOPICS, Findings, Row
-from rubriclab.exports.table import spoken
+from rubriclab.exports.table import spoken as spoken_table
 from rubriclab.figures.judge_pictures import balanced_against_fixed, orders_enough
 from rubriclab.figures.pictures import Shown, generic
-from rubriclab.figures.tab_pictures import calls_curve, protocol_forest, reach_forest
+from rubriclab.figures.tab_pictures import (
+    calls_curve,
+    pass_fail_forest,
+    protocol_forest,
+    reach_forest,
+)
 from rubriclab.words.answer import Answer
 from rubriclab.words.compact import OrderLine, order_lines, order_sentence
+from rubriclab.words.pass_fail import (
+    WAYS_TO_CHOOSE,
+    has_pass_fail,
+    pass_fail_answer,
+    pass_fail_lines,
+    spoken,
+)
 from rubriclab.words.phrases import ci
 from rubriclab.words.several import whole_row
 from rubriclab.words.subject import CHOICES, EFFECT, EQUIVALENT, Subject
@@ -30,6 +42,8 @@ from rubriclab.words.yardstick import intended_levels, model_yardstick, whom
 
 MOST_HIGH = 470
 """Pixels of a table of orders: twelve lines, and longer ones scroll."""
+MOST_LINE = 900
+"""Characters of a line about pass or fail: its labels may be long."""
 MOST_CAUTIONS = 2
 """Cautions shown with the answer. The others follow among the numbers."""
 WITH_CELLS = ("cells", "bars_over_cells")
@@ -48,6 +62,7 @@ PEOPLE = {
     "Human scores by judge scores": ("confusion",),
     "Limits of agreement": ("limit_low", "limit_high", "mean_difference"),
     "Corrected means": ("corrected_means",),
+    "Pass or fail, all numbers": ("pass_fail",),
     "Order by order": ("accuracy", "gold_accuracy", "accuracy_all_orders"),
 }
 HELPS = {
@@ -130,8 +145,16 @@ def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) ->
         chart(shown.picture, key=key, on_select=clicked, note=shown.note)
 
 
-def with_people(findings: Findings, subject: Subject) -> None:
-    """Draw the tab With people: how the judge compares with another person, and why."""
+def with_people(
+    findings: Findings,
+    subject: Subject,
+    choose_labels: Callable[[Mapping[str, str], str, str], None],
+) -> None:
+    """Draw the tab With people: how the judge compares with another person, and why.
+
+    ``choose_labels``: asks how the labelled answers were chosen. It takes the names of the ways,
+    the label of the field, and its help.
+    """
     intended = intended_levels(findings, subject.condition)
     # Of several criteria each has its own row, and the picture draws what is about them all.
     several_people = whole_row(findings, "people_pearson", subject.condition)
@@ -156,8 +179,38 @@ def with_people(findings: Findings, subject: Subject) -> None:
     shown = Shown(title, reach_forest(findings, subject), note)
     key = f"reach-{subject.condition}"
     answer_with_picture(people_answer(findings, subject), "people", shown, key)
+    if has_pass_fail(findings, subject.condition):
+        _pass_fail(findings, subject, choose_labels)
     _by_strategy(findings, subject)
     _folds(findings, findings.select(condition=subject.condition), PEOPLE)
+
+
+def _pass_fail(
+    findings: Findings,
+    subject: Subject,
+    choose_labels: Callable[[Mapping[str, str], str, str], None],
+) -> None:
+    """Draw how often a judge that passes or fails answers is right, beside its picture."""
+    condition = subject.condition
+
+    def words(key: str, **fields: str) -> str:
+        return spoken(findings, condition, key, **fields)
+
+    answer = pass_fail_answer(findings, subject)
+    st.header(safe(answer.headline), anchor=False)
+    left, right = st.columns([1.12, 1], gap="large")
+    with left:
+        for line in pass_fail_lines(findings, condition):
+            st.markdown(safe(line, MOST_LINE))
+        show_cautions(answer.cautions)
+        ways = {way: words(f"choice_{way.replace(' ', '_') or 'unsaid'}") for way in WAYS_TO_CHOOSE}
+        choose_labels(ways, words("asked"), words("choice_help"))
+    picture = pass_fail_forest(findings, condition)
+    if picture is not None:
+        with right, st.container(key="pictures-pass-fail"):
+            shown = Shown(words("picture"), picture, words("picture_note", ci=ci()))
+            st.header(shown.title, anchor=False)
+            show_picture(shown, f"pass-fail-{condition}", None)
 
 
 def _by_strategy(findings: Findings, subject: Subject) -> None:
@@ -246,7 +299,7 @@ def _confusion(findings: Findings, rows: Sequence[Row]) -> None:
 
 def number_table(findings: Findings, rows: Sequence[Row]) -> None:
     """Draw rows as a table. Conditions are named only if there are several."""
-    table: Any = spoken(findings, list(rows))
+    table: Any = spoken_table(findings, list(rows))
     if table["Condition"].nunique() == 1:
         table = table.drop(columns="Condition")
     st.dataframe(table, hide_index=True, width="stretch")

@@ -8,7 +8,7 @@ link opens the same view.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,7 @@ from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.words.answer import Answer, judged
 from rubriclab.words.compact import cost_rows, cost_sentence
+from rubriclab.words.pass_fail import WAYS_TO_CHOOSE
 from rubriclab.words.phrases import MINUS, ci, readable
 from rubriclab.words.several import headline, over_one_of_many
 from rubriclab.words.subject import (
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
 
 VIEW = ("tab", "view", "baseline", "smallest", "share", "unit", "margin", "protocol")
 """What else a link to a view names. None of it holds for another run."""
+UNSAID = "unsaid"
+"""In the address: nobody says how the labelled answers were chosen, whatever the study says."""
 NO_PEOPLE = "No human scores yet. Add some to see how well the judge agrees with people."
 STATUS_SAID = {
     "unparsed": "No score was found in it.",
@@ -463,6 +466,7 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
         "unit": _unit(run, own.unit),
         "smallest": smallest,
         "baseline": _baseline(run, own.baseline),
+        "labels": _labels(own.labels),
     }
     return ReadingPart.model_validate(own.model_dump() | changes)
 
@@ -574,8 +578,39 @@ def _costs(chosen: Chosen) -> None:
 
 def _people(chosen: Chosen) -> None:
     """Draw the tab With people, and the way to rate more answers."""
-    answer_tabs.with_people(chosen.findings, chosen.subject)
+    own = state.kept(chosen.info.id).reading.labels
+    answer_tabs.with_people(chosen.findings, chosen.subject, partial(_choose_labels, own))
     rate.rate_button(chosen.info, "rate-more")
+
+
+def _choose_labels(own: str, ways: Mapping[str, str], label: str, about: str) -> None:
+    """Ask how the labelled answers were chosen. The choice is kept in the address.
+
+    ``own``: what the study says. ``ways``: the name of each way.
+    """
+    key = "results-labels"
+    st.session_state[key] = _labels(own)
+
+    def choose() -> None:
+        st.query_params["labels"] = st.session_state[key] or UNSAID
+
+    st.selectbox(
+        label,
+        list(ways),
+        format_func=lambda way: safe(ways[way]),
+        key=key,
+        on_change=choose,
+        help=about,
+        width=420,
+    )
+
+
+def _labels(own: str) -> str:
+    """Return how the labelled answers were chosen: by the address, else as the study says."""
+    asked = st.query_params.get("labels", own)
+    if asked == UNSAID:
+        return ""
+    return asked if asked in WAYS_TO_CHOOSE else own
 
 
 def _to_card(chosen: Chosen) -> None:

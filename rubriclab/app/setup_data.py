@@ -47,6 +47,8 @@ from rubriclab.model.text import count, shorten
 from rubriclab.runs.imported import read_run
 from rubriclab.words.answerable import answerable
 from rubriclab.words.looks import grown_words
+from rubriclab.words.pass_fail import WAYS_TO_CHOOSE, way_to_choose
+from rubriclab.words.phrases import say
 
 WORDS, JUDGED = SETUP["data"], SETUP["judgments"]
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "json", "jsonl", "parquet")
@@ -360,6 +362,26 @@ def _say_what_columns_give(held: Draft, number: int, people: Sequence[str]) -> N
     scores = [score for criterion in rubric.criteria for score in criterion.scores]
     advice = "Agreement in points needs one scale. Change the rubric's scores in step 2."
     off_scale(rated, scores, "the rubric", advice)
+    two_scores = all(len(criterion.scores) == 2 for criterion in rubric.criteria)
+    if rated and (two_scores or held.study.reading.cut is not None):
+        _how_labels_were_chosen(held)
+
+
+def _how_labels_were_chosen(held: Draft) -> None:
+    """Ask how the labelled answers were chosen, where answers pass or fail."""
+    reading = held.study.reading
+    chosen = ask(
+        st.selectbox,
+        say("asked", ("pass_fail",)),
+        list(WAYS_TO_CHOOSE),
+        key="data-labels",
+        start=reading.labels,
+        format_func=way_to_choose,
+        help=say("choice_help", ("pass_fail",)),
+        width=420,
+    )
+    if chosen != reading.labels:
+        held.change(reading=changed(reading, labels=chosen))
 
 
 def _roles(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -75,6 +75,20 @@ KeyName = Annotated[
 StorePath = Annotated[
     Path | None,
     Parameter(help="File with the results. Default: $RUBRICLAB_STORE, or lab.duckdb."),
+]
+Cut = Annotated[
+    float | None, Parameter(help="Lowest score that passes. Default: the middle of the scale.")
+]
+Passes = Annotated[
+    str | None,
+    Parameter(help="Label or score that passes, of two scores. Default: the highest score."),
+]
+Labels = Annotated[
+    Literal["random", "by label", "by verdict"] | None,
+    Parameter(
+        help="How the answers with people's labels were chosen: decides which numbers about pass "
+        "and fail hold."
+    ),
 ]
 Json = Annotated[bool, Parameter(help="Print one JSON document for other programs.")]
 

@@ -18,8 +18,11 @@ from cyclopts import Parameter
 
 from rubriclab.cli.common import (
     CODES_OF_GATES,
+    Cut,
     Json,
+    Labels,
     Outcome,
+    Passes,
     StorePath,
     other_run,
     progress_line,
@@ -56,6 +59,12 @@ def gate(
             "parsed_share=0.8.. (at least) or position_share:1=0.1..0.3 (one row). Repeatable."
         ),
     ] = None,
+    every_order: Annotated[
+        bool,
+        Parameter(
+            help="Hold each order to the limits on sensitivity and specificity. The worst decides."
+        ),
+    ] = False,
     against: Annotated[
         str | None, Parameter(help="Earlier run: fail if the judge has changed since.")
     ] = None,
@@ -77,6 +86,9 @@ def gate(
         ),
     ] = None,
     junit: Annotated[Path | None, Parameter(help="Write the result as JUnit XML too.")] = None,
+    cut: Cut = None,
+    passes: Passes = None,
+    labels: Labels = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -85,7 +97,7 @@ def gate(
     A limit passes if the whole interval is inside, and fails if it is outside. Otherwise the gate
     cannot tell.
     """
-    from rubriclab.core.operations import limit_of, same_rules
+    from rubriclab.core.operations import in_every_order, limit_of, same_rules
 
     limits = [limit_of(text) for text in limit or ()]
     checks_something = bool(limits) or against is not None
@@ -96,9 +108,15 @@ def gate(
         )
     if rules is not None:
         same_rules(rules, "The gate", "Derive its limits again: rubriclab gate RUN --derive.")
+    if every_order and not limits:
+        raise LabError("--every-order needs a limit, for example --limit sensitivity=0.8..")
     with _run_to_check(target, store) as run:
+        if any(value is not None for value in (cut, passes, labels)):
+            run = run.read_as(cut=cut, passes=passes, labels=labels)
         if derive:
             return _derived(run.findings, judge, json=json)
+        if every_order:
+            limits = in_every_order(run.findings, limits)
         earlier = other_run(run, against).findings if against is not None else None
         return _checked(run, limits, judge, earlier, junit=junit, json=json)
 

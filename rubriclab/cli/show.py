@@ -46,9 +46,9 @@ def results(
     table: Tables = None,
     across: Across = "dataset",
     by_strategy: ByStrategy = False,
-    cut: Annotated[
-        float | None, Parameter(help="Lowest score that passes. Default: the middle of the scale.")
-    ] = None,
+    cut: common.Cut = None,
+    passes: common.Passes = None,
+    labels: common.Labels = None,
     epsilon: Annotated[
         float | None,
         Parameter(
@@ -61,8 +61,15 @@ def results(
 ) -> Outcome:
     """Show whether the judge is biased by order, how much, and what to do."""
     with common.run_of(run, store) as chosen:
-        if any(value is not None for value in (unit, smallest, cut, epsilon)):
-            chosen = chosen.read_as(unit=unit, smallest=smallest, cut=cut, epsilon=epsilon)
+        if any(value is not None for value in (unit, smallest, cut, passes, labels, epsilon)):
+            chosen = chosen.read_as(
+                unit=unit,
+                smallest=smallest,
+                cut=cut,
+                passes=passes,
+                labels=labels,
+                epsilon=epsilon,
+            )
         if made := common.paper_table(chosen, table, across, by_strategy):
             return Outcome(made.document() if json else made.text())
         compared = _compared(chosen, against) if against is not None else None

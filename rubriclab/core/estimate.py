@@ -287,6 +287,32 @@ class FewRated:
         return e.value - reach, e.value + reach
 
 
+@dataclass(frozen=True)
+class Labelled:
+    """t for a share of all items that few labelled units correct, kept within 0 and 1.
+
+    labelled: units with a label. fitted: how many numbers were learnt from them. more: variance to
+    add, as shares near 0 or 1 of few labels vary more than the labels show. Measured:
+    ``docs/method-check.md``.
+    """
+
+    labelled: int
+    fitted: int = 2
+    more: float = 0.0
+    fewest: int = 10
+
+    def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
+        left = max(self.labelled - self.fitted, 1)
+        parts = e.influence / e.units
+        error = float(np.sqrt((parts**2).sum() * self.labelled / left + self.more))
+        adding = parts[np.abs(parts) > FLAT]
+        if self.labelled < self.fewest or error <= _SAME or len(adding) < 2:
+            return NO_INTERVAL
+        df = min(left, degrees_of_freedom(adding - adding.mean()))
+        reach = float(special.stdtrit(df, 0.5 + level / 2)) * error
+        return min(max(e.value - reach, 0.0), 1.0), max(min(e.value + reach, 1.0), 0.0)
+
+
 # ------------------------------------------------------------------------ estimates of such numbers
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -440,7 +466,7 @@ def t_p(e: Estimate) -> float:
 
 
 def weighted(constant: float, parts: Sequence[tuple[float, Estimate]]) -> Estimate:
-    """Return constant + sum of weight x share, for shares of the same units, with ends from theirs.
+    """Return constant + sum of weight x share, with ends from those of the shares.
 
     Distances to the ends that lower (raise) the sum are added in squares, correlated as the units'
     influence is (MOVER: Zou and Donner 2008, Construction of Confidence Limits about Effect
@@ -448,7 +474,7 @@ def weighted(constant: float, parts: Sequence[tuple[float, Estimate]]) -> Estima
     ``docs/method-check.md``.
     """
     weight, shares = np.array([part[0] for part in parts]), [part[1] for part in parts]
-    influence = np.stack([e.influence for e in shares])
+    names, influence = _of_the_same_units(shares)
     size = np.sqrt(np.square(influence).sum(axis=1))
     alike = influence @ influence.T / np.maximum(size[:, None] * size, FLAT)
     np.fill_diagonal(alike, 1.0)
@@ -463,7 +489,20 @@ def weighted(constant: float, parts: Sequence[tuple[float, Estimate]]) -> Estima
         down, up = (float(np.sqrt(max(d @ alike @ d, 0.0))) for d in (below, above))
         return value - down, value + up
 
-    return Estimate(value, weight @ influence, shares[0].unit, Opaque(ends))
+    return Estimate(value, weight @ influence, names, Opaque(ends))
+
+
+def _of_the_same_units(shares: Sequence[Estimate]) -> tuple[Units, Floats]:
+    """Return the names of all units, and (shares, units) what each adds; 0 where it has none."""
+    if all(np.array_equal(e.unit, shares[0].unit) for e in shares):
+        return shares[0].unit, np.stack([e.influence for e in shares])
+    every, code = np.unique(np.concatenate([e.unit for e in shares]), return_inverse=True)
+    influence = np.zeros((len(shares), len(every)))
+    start = 0
+    for row, e in zip(influence, shares, strict=True):
+        row[code[start : start + e.units]] = e.influence * len(every) / max(e.units, 1)
+        start += e.units
+    return every, influence
 
 
 def jackknife(

@@ -27,6 +27,8 @@ from rubriclab.model.judgment import (
     step_of,
 )
 from rubriclab.model.looks import ALPHA
+from rubriclab.model.passing import no_two_scores, passing_score, score_of_labels
+from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import LabError, storable
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
@@ -71,6 +73,65 @@ class Judgments:
     @property
     def orderings(self) -> tuple[Ordering, ...]:
         return self.table.orderings
+
+    def labels_of(self, condition: int) -> dict[float, str]:
+        """Return the label of each score of a condition's lists.
+
+        Numbers, where a score's label is not the same in every list.
+        """
+        return self._labels[condition]
+
+    def passing_score(self, condition: int, reading: ReadingPart) -> float:
+        """Return the score of a condition's scale that passes.
+
+        Its labels are those of every condition with the same scores: a variant may show letters in
+        their place. Raises LabError for ``[reading] passes`` that is neither a label nor a score.
+        """
+        scores = self.conditions[condition].scores
+        return passing_score(scores, self._scores_of_labels.get(scores, {}), reading)
+
+    def check_passes(self, reading: ReadingPart) -> None:
+        """Raise LabError for ``[reading] passes`` that no scale of two scores has."""
+        two = [code for code, about in enumerate(self.conditions) if len(about.scores) == 2]
+        if reading.passes and not two:
+            raise LabError(no_two_scores(reading.passes))
+        for code in two:
+            self.passing_score(code, reading)
+
+    @cached_property
+    def _shown_labels(self) -> list[dict[float, set[str]]]:
+        """By condition: the labels that its lists show for each score."""
+        rows = self.table.rows
+        made: list[dict[float, set[str]]] = [{} for _ in self.conditions]
+        listed = [about.reorder == "options" for about in self.conditions]
+        pairs = rows[["condition", "ordering"]].drop_duplicates()
+        for condition, ordering in pairs.itertuples(index=False):
+            if not listed[condition]:
+                continue
+            order = self.orderings[ordering]
+            for score, label in zip(order.shown, order.labels, strict=False):
+                made[condition].setdefault(float(score), set()).add(label)
+        return made
+
+    @cached_property
+    def _labels(self) -> list[dict[float, str]]:
+        made = []
+        for about, labels in zip(self.conditions, self._shown_labels, strict=True):
+            named = {score: f"{score:g}" for score in about.scores}
+            if all(len(labels.get(score, ())) == 1 for score in about.scores):
+                named = {score: next(iter(labels[score])) for score in about.scores}
+            made.append(named)
+        return made
+
+    @cached_property
+    def _scores_of_labels(self) -> dict[tuple[float, ...], dict[str, float]]:
+        """By scale: the score that each label stands for."""
+        pairs: dict[tuple[float, ...], list[tuple[str, float]]] = {}
+        for about, labels in zip(self.conditions, self._shown_labels, strict=True):
+            pairs.setdefault(about.scores, []).extend(
+                (label, score) for score in sorted(labels) for label in sorted(labels[score])
+            )
+        return {scores: score_of_labels(given) for scores, given in pairs.items()}
 
     @property
     def finished(self) -> bool:

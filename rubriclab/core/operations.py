@@ -15,6 +15,8 @@ from rubriclab.model.text import LabError, shorten
 from rubriclab.stats.proportions import clopper_pearson
 
 Word = Literal["passes", "fails", "unknown"]
+EVERY_ORDER = "*"
+"""The key of a limit that each single order has to keep."""
 AGAIN = 1 + 1.2816 * math.sqrt(2) / 1.96
 """A limit is this many upper halves of an interval above the value. The same design then passes it
 in nine of ten new runs: one upper half, and 1.28 standard deviations of the difference of two runs.
@@ -68,8 +70,8 @@ def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Ro
 class Limit(NamedTuple):
     """A limit: ``measure`` lies within ``low`` and ``high``.
 
-    key: only rows about this (a position, a criterion). Empty: all rows that are about nothing
-        narrower than the others.
+    key: only rows about this (a position, a criterion, an order); EVERY_ORDER: those about single
+        orders. Empty: all rows that are about nothing narrower than the others.
     """
 
     measure: str
@@ -101,7 +103,7 @@ def limit_of(text: str) -> Limit:
     """Read a limit from text.
 
     “MEASURE=X”: at most X in size. “MEASURE=A..B”: from A to B, either may be left out.
-    “MEASURE:KEY=…”: of one row.
+    “MEASURE:KEY=…”: of one row; “MEASURE:*=…”: of every single order.
 
     Raises LabError for an unknown measure and for what is no number.
     """
@@ -150,8 +152,7 @@ def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[
         rows = [
             row
             for row in findings.select(limit.measure)
-            if limit.key in ("", *map(str, row.of.values()))
-            and judge in ("", findings.conditions[row.condition].judge)
+            if _is_about(row, limit.key) and judge in ("", findings.conditions[row.condition].judge)
         ]
         plainest = min((len(row.of) for row in rows), default=0)
         rows = [row for row in rows if limit.key or len(row.of) == plainest]
@@ -164,7 +165,9 @@ def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[
         low, high = row.interval
         blocked = row.topic == "verdict" and row.estimate.why == "unparsed_by_order"
         why = row.estimate.why if blocked else row.why
-        if math.isfinite(low) and not blocked:
+        if unclear := _unclear(findings, row):
+            why = unclear
+        elif math.isfinite(low) and not blocked:
             wide = row.ends or row.estimate.interval(1 - row.alpha / len(held))
             why = ""
             if limit.low <= low and high <= limit.high:
@@ -180,6 +183,45 @@ def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[
                 word, why = ("unknown", "gate_closed") if shut else ("fails", "")
         out.append(Checked(limit, word, row, why))
     return out
+
+
+def in_every_order(findings: Findings, limits: Sequence[Limit]) -> list[Limit]:
+    """Return limits that each single order has to keep, where the measure has rows by order.
+
+    Raises LabError where none has.
+    """
+    made = []
+    for limit in limits:
+        by_order = any(_is_about(row, EVERY_ORDER) for row in findings.select(limit.measure))
+        made.append(limit._replace(key=EVERY_ORDER) if by_order and not limit.key else limit)
+    if all(limit.key != EVERY_ORDER for limit in made):
+        named = ", ".join(dict.fromkeys(limit.measure for limit in limits))
+        raise LabError(
+            f"This run has no numbers of single orders for {named}. Leave out --every-order, or "
+            f"limit sensitivity or specificity."
+        )
+    return made
+
+
+def _is_about(row: Row, key: str) -> bool:
+    """Return whether a limit with this key is about a row."""
+    if key == EVERY_ORDER:
+        return "order" in row.of
+    return key in ("", *map(str, row.of.values()))
+
+
+def _unclear(findings: Findings, row: Row) -> str:
+    """Return why a row is held to no limit before it is known how labels were chosen; or empty.
+
+    Labels chosen by the judge's verdict make its errors look rare in one class and common in the
+    other.
+    """
+    if row.topic != "pass_fail" or findings.reading.labels:
+        return ""
+    for chosen in findings.select("labels_chosen", condition=row.condition):
+        if chosen.rejects:
+            return "labels_unclear"
+    return ""
 
 
 def same_rules(made: Any, what: str, again: str) -> None:

@@ -22,6 +22,7 @@ from rubriclab.figures.pictures import score_cells, share_bars, target_cells
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.words.answer import judged, several_tests
 from rubriclab.words.looks import method_words
+from rubriclab.words.pass_fail import has_pass_fail, pass_fail_answer
 from rubriclab.words.phrases import number, say
 from rubriclab.words.subject import Subject, calls_in, sentence_tables, subjects
 from rubriclab.words.what_helps import has_help, helps_answer
@@ -192,6 +193,8 @@ def _part(
     beside = []
     if not subject.variant and has_people(findings, subject.condition):
         beside.append(people_answer(findings, subject))
+        if has_pass_fail(findings, subject.condition):
+            beside.append(pass_fail_answer(findings, subject))
     if has_help(findings, subject):
         beside.append(helps_answer(findings, subject))
     cards = example_of(arm, descriptions)

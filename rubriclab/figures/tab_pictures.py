@@ -12,6 +12,7 @@ from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.figures.marks import Picture, Point, picture
 from rubriclab.figures.pictures import forest_of, generic, mark, share_bars, undecided_within
 from rubriclab.model.text import count, shorten
+from rubriclab.words.pass_fail import first_label, spoken
 from rubriclab.words.phrases import MINUS, ends, number, reason, say
 from rubriclab.words.subject import CHOICES, Subject, subject_of
 from rubriclab.words.what_helps import row_of
@@ -129,6 +130,24 @@ def _winners_forest(findings: Findings, subject: Subject) -> Picture | None:
             where = f"at position {row.of['position']}" if "position" in row.of else WHERE[measure]
             marks.append(mark(row, where))
     return forest_of(marks, say("chosen", ("people",)))
+
+
+def pass_fail_forest(findings: Findings, condition: int) -> Picture | None:
+    """Draw sensitivity, then specificity: of a call in any order, in each order, of the average."""
+    orders = findings.judgments.arms[condition].shown
+    marks = []
+    for measure, of_class in (("sensitivity", "picture_pass"), ("specificity", "picture_fail")):
+        for row in findings.select(measure, topic="pass_fail", condition=condition):
+            if "order" in row.of:
+                order = str(row.of["order"])
+                where = order
+                if len(orders) == 2:
+                    where = f"{first_label(findings, condition, order)} first"
+            else:
+                key = "picture_average" if row.of else "picture_all"
+                where = spoken(findings, condition, key)
+            marks.append(mark(row, spoken(findings, condition, of_class, where=where)))
+    return forest_of(marks, spoken(findings, condition, "picture_axis"))
 
 
 # ---------------------------------------------------------------- What helps

@@ -2,7 +2,7 @@
 
 # isort: off
 from rubriclab.measures import failures, joint, position, shift, pairs, gold, judges  # noqa: F401
-from rubriclab.measures import people, calibration, agreement, alt_test, corrected_means  # noqa: F401
-from rubriclab.measures import directions  # noqa: F401
+from rubriclab.measures import people, calibration, agreement, alt_test, pass_fail  # noqa: F401
+from rubriclab.measures import corrected_means, directions  # noqa: F401
 from rubriclab.measures import variants, ranking, what_goes_along  # noqa: F401
 from rubriclab.measures import reliability, choice, protocols  # noqa: F401

@@ -7,8 +7,10 @@ far judge and people are apart on the rated ones. Angelopoulos, Duchi and Zrnic 
 judge does no harm. The rated items must be a random sample of the judged ones. The mean is about
 all items that those judged are a sample of. Items of one unit (a prompt) count as one observation.
 
-The share of items that pass is corrected in the same way: those whose mean score (or rating) is at
-least the reading's ``cut``, by default the middle of the scale.
+The share of items that pass is corrected in the same way on scales of more than two scores without
+``[reading] cut``: those whose mean score (or rating) is at least the middle of the scale pass. For
+all others see ``pass_fail``. Where ``[reading] labels`` says that the rated items were chosen, no
+mean is corrected.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,9 +20,10 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from rubriclab.core.estimate import Estimate, FewRated, share_of
+from rubriclab.core.estimate import Estimate, FewRated, missing, share_of
 from rubriclab.core.judgments import Arm, label_of
 from rubriclab.core.topic import Caution, Row, nothing, topic
+from rubriclab.measures.pass_fail import cut_of, labels_unclear, why_chosen
 from rubriclab.measures.rated import SCORED, Rated, rated
 from rubriclab.model.study import ReadingPart
 from rubriclab.stats.resample import Floats, Ints, sum_by
@@ -145,11 +148,10 @@ def corrected_means(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Ro
     if not given.comparable:
         yield from nothing(MEASURES, "other_scale", counts={})
         return
-    cut = (reading or ReadingPart()).cut
-    cut = float(arm.scores[[0, -1]].mean() if cut is None else cut)
-    people, judge = (
-        np.where(np.isfinite(side), side >= cut, np.nan) for side in (given.human, given.mean)
-    )
+    reading = reading or ReadingPart()
+    chosen = why_chosen(reading.labels)
+    if labels_unclear(given, reading):
+        chosen = "labels_unclear"
     whole = np.flatnonzero(np.isfinite(given.mean))
     systems: list[tuple[dict[str, str], Ints]] = [({}, whole)]
     items = arm.run.items.iloc[arm.item_code[whole]]
@@ -158,8 +160,16 @@ def corrected_means(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Ro
         if 1 < len(every) <= MOST_SYSTEMS:
             systems += [({field: str(name)}, whole[code == k]) for k, name in enumerate(every)]
     for of, which in systems:
-        yield from means(given, MEASURES, given.human, given.mean, of, which)
-    yield from means(given, PASSES, people, judge, {"cut": label_of(cut)}, whole)
+        yield from means(given, MEASURES, given.human, given.mean, of, which, chosen)
+    if cut_of(arm, reading) is None:
+        middle = float(arm.scores[[0, -1]].mean())
+        people, judge = (
+            np.where(np.isfinite(side), side >= middle, np.nan)
+            for side in (given.human, given.mean)
+        )
+        yield from means(given, PASSES, people, judge, {"cut": label_of(middle)}, whole, chosen)
+    if chosen:
+        return
     unit, names = given.units(whole)
     gap, p = unlike(given.human[whole], given.mean[whole], unit, len(names))
     if p < SIGNIFICANT:
@@ -175,7 +185,12 @@ def means(
     judge: Floats,
     of: Mapping[str, Any],
     which: Ints,
+    chosen: str,
 ) -> Iterator[Row]:
+    """Yield a row for each of ``measures``.
+
+    ``chosen``: why the rated items are no random sample, which leaves nothing to correct; or empty.
+    """
     human, judge = human[which], judge[which]
     unit, names = given.units(which)
     seen = np.isfinite(human)
@@ -195,6 +210,9 @@ def means(
             )
             continue
         part = made[key]
+        if chosen and key != "judge":
+            yield Row(measure, missing(chosen), of, counts=counts)
+            continue
         own = part.sums if key == "judge" else part.sums[rated_units]
         influence = part.sums * len(names)
         estimate = Estimate(

@@ -589,6 +589,17 @@ class ReadingPart(Part):
         allow_inf_nan=False,
         description="Lowest score that passes. Default: the middle of the scale.",
     )
+    passes: str = Field(
+        "",
+        max_length=200,
+        description="Label or score that passes, of a scale of two scores. Default: the highest "
+        "score.",
+    )
+    labels: Literal["", "random", "by label", "by verdict"] = Field(
+        "",
+        description="How the answers with people's labels were chosen: at random, by people's "
+        "label (so many passes, so many fails), or by the judge's verdict.",
+    )
     baseline: str = Field(
         "",
         max_length=200,
@@ -600,6 +611,22 @@ class ReadingPart(Part):
         max_length=200,
         description="Family of a judge, by its name. Default: guessed from the name.",
     )
+
+    @field_validator("passes", mode="before")
+    @classmethod
+    def _as_written(cls, value: Any) -> Any:
+        """A score may be written without quotes."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return f"{value:g}"
+        return value
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if self.passes and self.cut is not None:
+            raise ValueError(
+                "has passes and cut; give passes for a scale of two scores, or cut for a longer one"
+            )
+        return self
 
 
 OLD_SMALLEST = {"mean": 0.25, "share": 0.05, "single": 0.05, "r": 0.05}

@@ -18,13 +18,16 @@ import pandas as pd
 from scipy.stats import t as student
 
 from rubriclab.core.batches import planned_looks
+from rubriclab.core.certification import CHANCE, LIMIT, RIGHT, labels_to_certify
 from rubriclab.core.judgments import ItemUnits, units_of
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import MIN_UNITS, units_needed
+from rubriclab.model.data import INTENDED
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply, step_of, variant_text
 from rubriclab.model.looks import unit_noun
+from rubriclab.model.passing import passing_score
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import between, count, duration, shorten
 from rubriclab.study.decisions import packs
@@ -146,6 +149,8 @@ class Estimate(Power):
     looks: after how many units of the first data set and axis a study that may stop early is
         looked at; empty for other studies.
     at_least: what such a study takes if every judge stops at its first look.
+    labels: how many of people's labels certify a judge that passes or fails answers; empty for
+        other scales.
     """
 
     calls: int
@@ -158,6 +163,7 @@ class Estimate(Power):
     rests_on: str
     looks: tuple[int, ...] = ()
     at_least: "AtLeast | None" = None
+    labels: str = ""
 
     def sentences(self) -> list[str]:
         """Return the estimate in lines of text."""
@@ -176,7 +182,10 @@ class Estimate(Power):
             price = between(f"{self.at_least.price:,.2f}", f"{self.price:,.2f}")
             lines.append(f"{tokens}: {price} at your prices.")
         lines += [f"{name}: {count(calls, 'call')}." for name, calls in self.shares]
-        return [*lines, self.sentence, *self.others]
+        lines += [self.sentence, *self.others]
+        if self.labels:
+            lines.append(self.labels)
+        return lines
 
     def _calls_and_time(self) -> list[str]:
         """Return the numbers of calls and the time; of a study that may stop early, the ranges."""
@@ -230,6 +239,7 @@ def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None)
         rests_on=f"as in {shorten(seen.name)}" if seen else "assumed, not measured",
         looks=looks,
         at_least=at_least,
+        labels=_labels_sentence(plan, baselines),
     )
 
 
@@ -516,6 +526,60 @@ def _effect_sentence(part: PlanPart, units: PartUnits, effect: float, needed: in
     if needed >= MOST_GROUPS:
         number = f"more than {MOST_GROUPS:,} {units.noun}s"
     return f"Detecting {effect:g} {unit} with a chance of {POWER:.0%} takes {number}."
+
+
+# ---------------------------------------------------------------- how many labels it takes
+
+
+def _labels_sentence(plan: Plan, baselines: Sequence[PlanPart]) -> str:
+    """Say how many of people's labels certify a judge, and how many the data have."""
+    about = [
+        part for part in baselines if part.axis not in CHOICES and _passes_or_fails(plan, part)
+    ]
+    needed = labels_to_certify()
+    if not about or needed is None:
+        return ""
+    passed, failed = _labelled(plan, about)
+    said = (
+        f"To certify at {LIMIT:.0%}, with a chance of {CHANCE:.0%}, a judge that is right about "
+        f"{RIGHT:.0%} of people's passes and fails, people need to label about {needed} passes and "
+        f"as many fails."
+    )
+    if passed + failed:
+        said += f" Labelled: {count(passed, 'pass', 'passes')} and {count(failed, 'fail')}."
+    return said
+
+
+def _passes_or_fails(plan: Plan, part: PlanPart) -> bool:
+    """Return whether scores of a part are passes or fails."""
+    if plan.study.reading.cut is not None:
+        return True
+    return all(len(criterion.options) == 2 for criterion in part.rubric.criteria)
+
+
+def _labelled(plan: Plan, parts: Sequence[PlanPart]) -> tuple[int, int]:
+    """Return how many items of these parts people pass, and how many they fail."""
+    reading, passed, failed = plan.study.reading, 0, 0
+    for part in parts:
+        for code in part.of_item:
+            item = plan.items[code]
+            given = [x for rater, x in item.ratings.items() if rater != INTENDED]
+            if not given:
+                continue
+            criterion = part.rubric.criterion(item.criterion)
+            mean, lower = sum(given) / len(given), False
+            cut = reading.cut
+            if cut is None:
+                labels = {option.shown_label: float(option.score) for option in criterion.options}
+                lower = passing_score(criterion.scores, labels, reading) == min(criterion.scores)
+                cut = sum(criterion.scores) / 2
+                if math.isclose(mean, cut):
+                    continue
+            if (mean >= cut) != lower:
+                passed += 1
+            else:
+                failed += 1
+    return passed, failed
 
 
 # ---------------------------------------------------------------- what it takes

@@ -21,7 +21,7 @@ import pandas as pd
 
 from rubriclab.data.rubrics import rubric_notes
 from rubriclab.model.constraint import SCHEMA_TOKENS, Constraint
-from rubriclab.model.data import DataSet, Item, Rubric
+from rubriclab.model.data import Criterion, DataSet, Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import (
     BROKEN,
@@ -36,6 +36,7 @@ from rubriclab.model.judgment import (
 )
 from rubriclab.model.looks import RunLooks, Scope, Stop
 from rubriclab.model.orders import Strategy
+from rubriclab.model.passing import check_passes
 from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 from rubriclab.study.decisions import check_decisions, packing_of
@@ -45,6 +46,7 @@ from rubriclab.study.options import (
     check_factors,
     design_at,
     judge_at,
+    rescaled,
     rubric_at,
     variants,
     with_reference,
@@ -59,7 +61,7 @@ from rubriclab.study.plan_looks import (
     repeated_where_asked_first,
     scope_of,
 )
-from rubriclab.study.plan_notes import SAMPLED_CALLS, constraint_notes, notes_on
+from rubriclab.study.plan_notes import SAMPLED_CALLS, constraint_notes, notes_on, passing_notes
 from rubriclab.study.prompts import Messages
 from rubriclab.study.proof import Proof
 from rubriclab.study.section_levels import at_each_order, check_sections_differ, prefix_notes
@@ -488,8 +490,9 @@ def plan(
     check_decisions(study.judges, design, own=bool(prompts))
     sources = ((dataset, rubric), *more)
     _check_names(sources)
+    check_passes(_criteria_shown(sources, wordings, design), study.reading)
     made = _Parts(study, prompts, wordings)
-    made.notes += _notes_on_sources(sources, design, own=bool(prompts))
+    made.notes += _notes_on_sources(sources, design, own=bool(prompts), passes=study.reading.passes)
     for number, (data, base) in enumerate(sources):
         made.add(number, data, base)
     orders: dict[Scope, AskingOrder] = {}
@@ -573,7 +576,18 @@ def _check_names(sources: Sources) -> None:
             )
 
 
-def _notes_on_sources(sources: Sources, design: DesignPart, *, own: bool) -> list[str]:
+def _criteria_shown(
+    sources: Sources, wordings: Mapping[str, Rubric], design: DesignPart
+) -> list[Criterion]:
+    """Return the criteria that calls show, with each wording and at each length of the scale."""
+    rubrics = [*(rubric for _, rubric in sources), *wordings.values()]
+    criteria = [criterion for rubric in rubrics for criterion in rubric.criteria]
+    if not design.vary.scale:
+        return criteria
+    return [rescaled(criterion, n) for criterion in criteria for n in design.vary.scale]
+
+
+def _notes_on_sources(sources: Sources, design: DesignPart, *, own: bool, passes: str) -> list[str]:
     """Return what reading the data and the rubrics left out or changed.
 
     Notes on rubrics are about what the lab's own prompts would show of them.
@@ -582,6 +596,10 @@ def _notes_on_sources(sources: Sources, design: DesignPart, *, own: bool) -> lis
     rubrics_shown = not own and not set(design.axes) <= {"pairs", "lists"}
     if rubrics_shown:
         notes += dict.fromkeys(note for _, rubric in sources for note in rubric_notes(rubric))
+    if not passes and not set(design.axes) <= {"pairs", "lists"}:
+        notes += dict.fromkeys(
+            note for _, rubric in sources for note in passing_notes(rubric.criteria)
+        )
     return notes
 
 

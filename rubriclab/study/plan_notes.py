@@ -1,11 +1,13 @@
 """Tell the user what in a plan may be unexpected: repeats, packing and constraints."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rubriclab.model.constraint import SCHEMA_TOKENS
+from rubriclab.model.data import Criterion
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Condition
-from rubriclab.model.text import count
+from rubriclab.model.passing import MOST_LABEL, looks_reversed
+from rubriclab.model.text import count, shorten
 from rubriclab.study.decisions import packing_of
 from rubriclab.study.options import judge_at
 from rubriclab.study.parts import REPEATED_SUBJECTS, PlanPart, deterministic
@@ -45,6 +47,20 @@ def notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
             f"that. To "
             f"repeat every order, set the strategy's number of calls."
         )
+
+
+def passing_notes(criteria: Iterable[Criterion]) -> Iterator[str]:
+    """Yield a note on each criterion whose lower score looks like the one that passes."""
+    for criterion in criteria:
+        if looks_reversed(criterion):
+            passes, fails = (
+                shorten(option.label or str(option.score), MOST_LABEL)
+                for option in criterion.options
+            )
+            yield (
+                f"The highest score, {fails}, counts as a pass. If it is the other way round, set "
+                f'[reading] passes = "{passes}".'
+            )
 
 
 def constraint_notes(judge: JudgeSettings, conditions: Sequence[Condition]) -> Iterator[str]:

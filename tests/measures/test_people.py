@@ -261,8 +261,8 @@ def test_full_agreement_is_not_certain_few_rare_values_and_many_values_have_no_i
 
 
 def test_the_reading_says_what_cheaper_is_worth_and_what_passes() -> None:
-    """A somewhat worse judge: at epsilon 0.15 no rater may go, at 0.5 all; items of a mean of 4 and
-    more pass.
+    """A somewhat worse judge: at epsilon 0.15 no rater may go, at 0.5 all; scores of 4 and more
+    pass.
     """
     table = study(rng(24), 80, link=0.9)
     score, rating = given(table)
@@ -270,9 +270,7 @@ def test_the_reading_says_what_cheaper_is_worth_and_what_passes() -> None:
     row = found.select("alt_winning_rate", protocol=SINGLE)[0]
     assert (row.value, row.counts["epsilon"]) == (1.0, 0.5)
     assert row_of(table, "alt_test", "alt_winning_rate", protocol=SINGLE).value == 0.0
-    assert found.select("judge_pass", cut=4.0)[0].value == pytest.approx(
-        (score.mean(axis=1) >= 4).mean()
-    )
+    assert found.select("judge_pass", cut=4.0)[0].value == pytest.approx((score >= 4).mean())
     assert found.select("corrected_pass")[0].value == pytest.approx(
         (rating.mean(axis=1) >= 4).mean()
     )

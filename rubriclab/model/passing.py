@@ -1,0 +1,94 @@
+"""Decide which of two scores passes.
+
+A pass rate is the share of one of two scores. That is the higher one, unless ``[reading] passes``
+names the other: on a scale such as 1 Pass, 2 Fail. Everything that says or draws a pass rate asks
+``passing_score``.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rubriclab.model.data import Criterion
+from rubriclab.model.study import ReadingPart
+from rubriclab.model.text import LabError, look_alike, shorten
+
+GOOD_LABELS = frozenset({"pass", "passed", "good", "yes", "correct", "met", "true", "ok"})
+"""Labels that usually mean that an answer passes, as ``look_alike`` writes them."""
+BAD_LABELS = frozenset(
+    {"fail", "failed", "bad", "no", "incorrect", "wrong", "unmet", "notmet", "false", "notok"}
+)
+"""Labels that usually mean that it fails."""
+MOST_LABEL = 30
+"""Characters of a label in a sentence."""
+
+
+def passing_score(
+    scores: Sequence[float], labels: Mapping[str, float], reading: ReadingPart
+) -> float:
+    """Return the score that passes.
+
+    ``scores``: the scale. ``labels``: the score that each label stands for; a label that stands for
+    several, as shuffled ones do, is left out. A scale that has not two scores passes at its upper
+    end. Raises LabError for ``[reading] passes`` that is neither a label nor a score of two.
+    """
+    if len(scores) != 2 or not reading.passes:
+        return max(scores)
+    score_of = {f"{score:g}": score for score in scores}
+    score_of |= {look_alike(label): score for label, score in labels.items()}
+    named = score_of.get(look_alike(reading.passes))
+    if named is None:
+        written = [label for label in labels if look_alike(label) not in map(str, scores)]
+        known = [*(shorten(label, MOST_LABEL) for label in written), *(f"{s:g}" for s in scores)]
+        raise LabError(
+            f"[reading] passes is “{shorten(reading.passes)}”, which is neither a label nor a "
+            f"score of this scale. Use one of {', '.join(dict.fromkeys(known))}."
+        )
+    return named
+
+
+def score_of_labels(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return the score of each label, without labels that stand for several scores."""
+    made: dict[str, float] = {}
+    several = set()
+    for label, score in pairs:
+        if made.setdefault(label, score) != score:
+            several.add(label)
+    return {label: score for label, score in made.items() if label not in several}
+
+
+def check_passes(criteria: Sequence[Criterion], reading: ReadingPart) -> None:
+    """Raise LabError for ``[reading] passes`` that fits no criterion, or not all with two scores.
+
+    Criteria with the same two scores have one pass rate, so the same score has to pass in each.
+    """
+    if not reading.passes:
+        return
+    two = [criterion for criterion in criteria if len(criterion.options) == 2]
+    if not two:
+        raise LabError(no_two_scores(reading.passes))
+    passing: dict[tuple[int, ...], tuple[float, str]] = {}
+    for criterion in two:
+        labels = {option.shown_label: float(option.score) for option in criterion.options}
+        score = passing_score(criterion.scores, labels, reading)
+        other, name = passing.setdefault(criterion.scores, (score, criterion.name))
+        if score != other:
+            raise LabError(
+                f"[reading] passes is “{shorten(reading.passes)}”, which is score {other:g} of "
+                f"“{shorten(name)}” and score {score:g} of “{shorten(criterion.name)}”. Give the "
+                f"same label the same score in both."
+            )
+
+
+def no_two_scores(passes: str) -> str:
+    """Return what is wrong with ``passes`` where no scale has two scores."""
+    return (
+        f"[reading] passes is “{shorten(passes)}”, but no criterion has two scores. Leave it out. "
+        f"To count scores from a certain one on as passes, set cut."
+    )
+
+
+def looks_reversed(criterion: Criterion) -> bool:
+    """Return whether of two scores the lower one alone has a label that usually means a pass."""
+    if len(criterion.options) != 2:
+        return False
+    low, high = (look_alike(option.label) in GOOD_LABELS for option in criterion.options)
+    return low and not high
