@@ -193,18 +193,18 @@ def effect_by_zone(arm: Arm, cut: float | None) -> Iterator[Row]:
     none = "no_contrast" if not bottom.any() else "empty_zone"
     made = [
         ratio(
-            sum_by(arm.text_unit, top[zone], arm.units),
-            sum_by(arm.text_unit, bottom[zone], arm.units),
+            sum_by(arm.text_unit, own_top, arm.units),
+            sum_by(arm.text_unit, own_bottom, arm.units),
             arm.unit_names,
             rule,
             none=none,
         )
-        for zone in range(len(ZONES))
+        for own_top, own_bottom in zip(top, bottom, strict=True)
     ]
     level = simultaneous(made, level=arm.level)
-    for zone, name in enumerate(ZONES):
-        counts = {"n": int(asked[zone].sum())} | about
-        yield Row("order_effect_by_zone", made[zone], {"zone": name}, counts=counts, level=level)
+    for name, estimate, texts in zip(ZONES, made, asked, strict=True):
+        counts = {"n": int(texts.sum())} | about
+        yield Row("order_effect_by_zone", estimate, {"zone": name}, counts=counts, level=level)
 
 
 def _no_zones(arm: Arm) -> str:

@@ -6,9 +6,12 @@ import numpy as np
 
 from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.measures.fragile import AXES, Fragile, fragile_items, rounds
+from rubriclab.model.text import count
 from rubriclab.words.phrases import inside, number, say
 
 TABLES = ("fragile",)
+MOST_SHOWN = 12
+"""Results of an item that are shown one by one. More are counted."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,7 @@ class FragileItem:
     """A listed item.
 
     chance: the probability that it comes out otherwise. ``given``: what it was given in the first
-    round, for example “3 × 4, 1 × 5” for three calls with score 4 and one with score 5.
+    round, in ascending order, for example “4 4 4 5”.
     """
 
     item_id: str
@@ -54,7 +57,8 @@ def fragile_list(findings: Findings, condition: int) -> FragileList | None:
     other = say("rounds" if several else "one_round", TABLES)
     lines = [say(f"means{sort}", TABLES), _check(findings, condition, len(made.listed), other)]
     if made.tied:
-        lines.append(say("tied", TABLES, tied=f"{made.tied:,}"))
+        more = count(made.tied, "more score has", "more scores have")
+        lines.append(say("tied", TABLES, more=more))
     known = arm.run.items.iloc[arm.item_code[made.listed]]
     items = tuple(
         FragileItem(
@@ -71,8 +75,15 @@ def fragile_list(findings: Findings, condition: int) -> FragileList | None:
 
 
 def _given(made: Fragile, item: int) -> str:
-    counts = zip(made.outcomes, made.given[item], strict=True)
-    return ", ".join(f"{times:.0f} × {name}" for name, times in counts if times)
+    """Return what an item was given in the first round: each call, or how often each result."""
+    counts = [
+        (name, int(times))
+        for name, times in zip(made.outcomes, made.given[item], strict=True)
+        if times
+    ]
+    if made.given[item].sum() <= MOST_SHOWN:
+        return " ".join(name for name, times in counts for _ in range(times))
+    return ", ".join(f"{times} times {name}" for name, times in counts)
 
 
 def _only(findings: Findings, measure: str, condition: int) -> Row:

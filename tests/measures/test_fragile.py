@@ -38,7 +38,7 @@ def test_the_list_is_chosen_on_the_first_round_and_counted_on_the_second() -> No
         in (words.lines[1])
     )
     assert words.title == "The 20 verdicts most likely to come out otherwise"
-    assert words.items[0].given == "1 × 0, 1 × 1"
+    assert words.items[0].given == "0 1"
 
 
 def test_rounds_follow_the_order_and_not_the_row() -> None:
@@ -54,7 +54,7 @@ def test_one_round_gives_a_list_without_a_promise_that_was_checked() -> None:
     words = fragile_list(found, 0)
     assert words is not None
     assert "Not checked: ask each order twice." in words.lines
-    assert "5 more have the same probability as the last one listed." in words.lines
+    assert "5 more scores have the same probability as the last one listed." in words.lines
     assert len(words.items) == 20
     assert only(found, "fragile_kept").why == "not_checked"
     assert {row.why for row in found.select("order_effect_by_zone")} == {"no_other_round"}
