@@ -42,6 +42,7 @@ from rubriclab.core.verdict import (
     decide,
     verdicts,
 )
+from rubriclab.measures.fragile import ZONES, fragile, fragile_items
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart, Smallest
 from rubriclab.stats.resample import sum_by
@@ -513,6 +514,9 @@ TESTED = {
     "rows: ranking": ("top1_excess",),
 }
 """Rows whose p is held against .05 where nothing is planted."""
+OF_TWENTY = ("fragile_promised", "fragile_kept", "fragile_rest")
+"""Rows about 20 items of however many: those of very many units are others. They have a part of
+their own."""
 
 
 def rows_cell(about: About) -> Cell:
@@ -552,6 +556,8 @@ def row_study(
     at_once: dict[str, bool] = {}
     rejected: dict[str, list[bool]] = {}
     for key, row in rows_of(maker(rng, about.units)):
+        if row.measure in OF_TWENTY:
+            continue
         low, high = row.interval
         if row.measure in TESTED.get(about.part, ()) and not about.size and np.isfinite(row.p):
             rejected.setdefault(f"false p of {row.measure}, a row", []).append(row.p <= 0.05)
@@ -573,6 +579,72 @@ def large_rows(maker: Callable[..., JudgmentTable], units: int) -> dict[str, flo
         {key: row.value for key, row in half if np.isfinite(row.value)} for half in rows
     )
     return {key: (value + second[key]) / 2 for key, value in first.items() if key in second}
+
+
+# ------------------------------------------------------------------------------ the fragile scores
+def fragile_cell(about: About) -> Cell:
+    """Reads "5 scores" or "5 scores, cut at 3" of the judge, and "2 orders twice" of the design."""
+    scores, *cut = map(int, re.findall(r"\d+", about.judge))
+    orders = int(about.how.split()[0])
+    maker = partial(foreign.repeated_rounds, scores=scores, orders=orders, moved=about.size)
+    reading = ReadingPart(cut=cut[0] if cut else None)
+    return Cell(
+        partial(fragile_study, maker=maker, units=about.units, reading=reading),
+        partial(large_zones, maker, reading),
+    )
+
+
+def fragile_study(
+    rng: np.random.Generator,
+    truth: Mapping[str, float],
+    *,
+    maker: Callable[..., tuple[JudgmentTable, np.ndarray]],
+    units: int,
+    reading: ReadingPart,
+) -> Events:
+    """What the list of fragile scores promises, what another round gives and what is true of it.
+
+    ``truth``: the order effect of each zone.
+    """
+    table, share = maker(rng, units)
+    (arm,) = Judgments(table, "auto").arms
+    rows = {" ".join([row.measure, *row.of.values()]): row for row in fragile(arm, reading)}
+    made = fragile_items(arm, reading.cut)
+    if reading.cut is not None:
+        passed = share[..., arm.scores >= reading.cut].sum(axis=2)
+        share = np.stack([1 - passed, passed], axis=2)
+    orders = share.shape[1]
+    same = np.square(share.sum(axis=1)).sum(axis=1) - np.square(share).sum(axis=(1, 2))
+    apart = (1 - same / (orders * (orders - 1)))[arm.item_code]
+    listed, low_high = made.listed, rows["fragile_kept"].interval
+    events: Events = {
+        "says promised of the listed": rows["fragile_promised"].value,
+        "says true of the listed": float(apart[listed].mean()),
+        "says kept of the listed": rows["fragile_kept"].value,
+        "says kept of the rest": rows["fragile_rest"].value,
+        "holds fragile_kept": (
+            low_high[0] <= apart[listed].mean() <= low_high[1],
+            low_high[1] - low_high[0],
+        ),
+    }
+    held = []
+    for zone in ZONES:
+        low, high = rows[f"order_effect_by_zone {zone}"].interval
+        if np.isfinite(low):
+            held.append(low <= truth[zone] <= high)
+            events[f"says effect where {zone}"] = rows[f"order_effect_by_zone {zone}"].value
+    if held:
+        events["holds order_effect_by_zone, all at once"] = all(held)
+    return events
+
+
+def large_zones(
+    maker: Callable[..., tuple[JudgmentTable, np.ndarray]], reading: ReadingPart
+) -> dict[str, float]:
+    """The order effect of each zone in very many units."""
+    (arm,) = Judgments(maker(np.random.default_rng(10**6), 10 * LARGE)[0], "auto").arms
+    rows = [row for row in fragile(arm, reading) if row.measure == "order_effect_by_zone"]
+    return {row.of["zone"]: row.value for row in rows}
 
 
 def looked(about: About) -> Cell:
@@ -641,6 +713,7 @@ PARTS: dict[str, Callable[[About], Cell]] = {
     "decision judges": lambda about: Cell(partial(of_arms, about=about)),
     "drift between runs": lambda about: Cell(partial(two_runs, about=about)),
     "pass or fail, labelled": labelled_cell,
+    "fragile scores": fragile_cell,
 }
 
 

@@ -294,6 +294,30 @@ def option_table(
     )
 
 
+def repeated_rounds(
+    rng: Generator, units: int, scores: int, orders: int, moved: float
+) -> tuple[JudgmentTable, np.ndarray]:
+    """Return ``orders`` orders, each asked twice, and (units, orders, scores) the true shares.
+
+    A logistic trait of spread 2 decides, and lists that ascend move it by ``moved``, falling
+    linearly over the orders; each answer has order effects of its own too, of spread ``moved`` / 2.
+    """
+    shown = balanced_orders(scores)
+    shown = shown[[0, len(shown) // 2]] if orders == 2 else shown[:orders]
+    middle = (scores + 1) / 2
+    ascending = (shown - middle) @ (np.arange(scores) - (scores - 1) / 2)
+    direction = ascending / np.abs(ascending).max()
+    own = rng.normal(0, moved / 2, (units, len(shown)))
+    trait = rng.normal(0.6, 2.0, (units, 1)) + moved / 2 * direction + own
+    cuts = np.linspace(-1.5, 1.5, scores - 1) if scores > 2 else np.zeros(1)
+    above = special.expit(trait[..., None] - cuts)
+    edge = np.ones((*trait.shape, 1))
+    share = -np.diff(np.concatenate([edge, above, 0 * edge], axis=2), axis=2)
+    drawn = rng.random((2, *trait.shape, 1))
+    score = 1.0 + (drawn < above).sum(axis=3)
+    return options(np.hstack(list(score)), shown, list(range(len(shown))) * 2), share
+
+
 # ------------------------------------------------------------------------ several answers to a call
 def rotations(k: int, both: bool = False) -> np.ndarray:
     forward = np.array([np.roll(np.arange(k), -shift) for shift in range(k)])

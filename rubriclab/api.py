@@ -22,6 +22,7 @@ import rubriclab.measures  # noqa: F401  every topic registers itself
 from rubriclab.core.judgments import Arm, Judgments
 from rubriclab.core.operations import check, contrast, limit_of, same_rules, worst
 from rubriclab.core.topic import Findings, Row
+from rubriclab.measures.fragile import chances
 from rubriclab.measures.judges import counterpart, rows_apart
 from rubriclab.model.judgment import JudgmentTable, order_text
 from rubriclab.model.study import PaperPart, ReadingPart, validated
@@ -177,6 +178,32 @@ class Run:
                 "judges that share a data set and an ordering strategy."
             )
         return pd.concat(frames, ignore_index=True)
+
+    def fragile(self, condition: int | None = None) -> pd.DataFrame:
+        """Return the scores to look at again: at most 20 of each condition, most likely first.
+
+        Columns: condition, item_id, criterion, probability and given. The probability is that of
+        two calls in two different orders to come out differently, as the first round of repeats
+        says; ``given`` is what the item got in that round. ``rows("fragile")`` says whether the
+        list kept its promise in the other rounds.
+        """
+        from rubriclab.words.fragile import fragile_list
+
+        listed = [
+            {
+                "condition": arm.code,
+                "item_id": item.item_id,
+                "criterion": item.criterion,
+                "probability": item.chance,
+                "given": item.given,
+            }
+            for arm in self.findings.judgments.arms
+            if condition in (None, arm.code)
+            and (made := fragile_list(self.findings, arm.code)) is not None
+            for item in made.items
+        ]
+        columns = ["condition", "item_id", "criterion", "probability", "given"]
+        return pd.DataFrame(listed, columns=columns)
 
     @contextlib.contextmanager
     def _in_store(self) -> Iterator[tuple[Store, str]]:
@@ -365,7 +392,8 @@ class Run:
         if ending == ".zip":
             return bundle_bytes(self.table, self.store, self.id, csv_text(frame(self.findings)))
         if ending == ".csv":
-            return csv_text(judgments_frame(self.table, self.judgments(limit=None))).encode()
+            judged = self.judgments(limit=None)
+            return csv_text(judgments_frame(self.table, judged, chances(self.findings))).encode()
         if ending == ".numbers.csv":
             return csv_text(frame(self.findings)).encode()
         if ending == ".tex":
@@ -427,7 +455,7 @@ class Run:
                 raise LabError(f"{path.name}: a table is written as .tex or .csv.")
         elif ending == ".parquet":
             with self._in_store() as (store, id):
-                return store.write_parquet(id, path)
+                return store.write_parquet(id, path, chances(self.findings))
         elif ending == ".card.json":
             content = self.content(ending, **card)
         elif ending == ".page.html":

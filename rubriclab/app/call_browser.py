@@ -7,19 +7,21 @@ are the ones that were sent.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
 
-from rubriclab.app.frame import conversation, safe, verbatim
+from rubriclab.app.frame import conversation, fold, safe, verbatim
 from rubriclab.core.judgments import Arm
 from rubriclab.figures.cards import Card, pair_of
 from rubriclab.measures.judges import counterpart, rows_apart
 from rubriclab.model.judgment import Ordering
 from rubriclab.model.text import count, digest, printable, shorten
 from rubriclab.study.from_text import messages_of
+from rubriclab.words.fragile import FragileList, fragile_list
 from rubriclab.words.phrases import number, order_title
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ def tab(run: Run, arm: Arm) -> None:
 
     ``arm``: the condition whose judgments are shown.
     """
+    _fragile(run, arm)
     left, right = st.columns([1, 1.2], gap="large")
     with left:
         frame, other = _filtered(run, arm)
@@ -69,6 +72,58 @@ def tab(run: Run, arm: Arm) -> None:
             if other is not None:
                 _both(run, arm, other, frame, chosen)
             _call(run, arm, chosen)
+
+
+def _fragile(run: Run, arm: Arm) -> None:
+    """Draw the scores to look at again, in a fold. A click on one filters the list below."""
+    made = fragile_list(run.findings, arm.code)
+    if made is None:
+        return
+    if not made.items:
+        for line in made.lines:
+            st.caption(safe(line))
+        return
+    fold(made.title, partial(_fragile_items, made), icon="balance", key="fragile")
+
+
+def _fragile_items(made: FragileList) -> None:
+    left, right = st.columns([1, 1.2], gap="large")
+    table = pd.DataFrame(
+        {
+            "Answer": [item.item_id for item in made.items],
+            "Criterion": [item.criterion for item in made.items],
+            "Comes out otherwise": [100 * item.chance for item in made.items],
+            "First round": [item.given for item in made.items],
+        }
+    )
+    if table["Criterion"].isna().all():
+        table = table.drop(columns="Criterion")
+    names = [item.item_id for item in made.items]
+
+    def open_item() -> None:
+        rows = st.session_state["fragile-items"].selection.rows
+        if rows:
+            open_here({"tab": "Judgments", "find": names[rows[0]]})
+
+    with left:
+        st.dataframe(
+            table,
+            hide_index=True,
+            width="stretch",
+            height=300,
+            key="fragile-items",
+            on_select=open_item,
+            selection_mode="single-row",
+            column_config={
+                "Answer": st.column_config.Column(width=NAME_WIDTH),
+                "Comes out otherwise": st.column_config.NumberColumn(format="%.0f%%"),
+            },
+        )
+    with right:
+        for line in made.lines:
+            st.markdown(safe(line, 400))
+        for number_of, line in enumerate(made.zones):
+            st.markdown(safe(line, 400) if number_of == 0 else f"- {safe(line, 400)}")
 
 
 def _filtered(run: Run, arm: Arm) -> tuple[pd.DataFrame, Arm | None]:

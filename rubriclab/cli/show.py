@@ -144,6 +144,12 @@ def judgments(
         tuple[str, str] | None,
         Parameter(help="Only where these two judges differ, with the answers of both."),
     ] = None,
+    fragile: Annotated[
+        bool,
+        Parameter(
+            help="The 20 items most likely to come out otherwise when asked again in another order."
+        ),
+    ] = False,
     limit: Annotated[
         int,
         Parameter(
@@ -158,6 +164,8 @@ def judgments(
     """List single judgments with the order shown and the reply."""
     from rubriclab.exports.table import as_json
 
+    if differ is not None and fragile:
+        raise LabError("Use only one of --differ and --fragile at a time.")
     if differ is not None:
         if (position, score, status) != (None, None, None):
             raise LabError(
@@ -167,6 +175,14 @@ def judgments(
         with common.run_of(run, store) as chosen:
             apart = chosen.differing(*differ)
         return _differing(apart, differ, condition, item, limit, json=json)
+    if fragile:
+        if (item, position, score, status) != (None, None, None, None):
+            raise LabError(
+                "--fragile lists items, not calls. Use it without --item, --position, --score and "
+                "--status."
+            )
+        with common.run_of(run, store) as chosen:
+            return _fragile(chosen, condition, limit, json=json)
     with common.run_of(run, store) as chosen:
         frame = chosen.judgments(
             condition=condition,
@@ -182,6 +198,50 @@ def judgments(
     if not rows:
         return Outcome("No judgments match. Remove a filter, or try another value.")
     return Outcome("\n".join(_judgment_line(row) for row in rows))
+
+
+def _fragile(run: Run, condition: int | None, limit: int, *, json: bool) -> Outcome:
+    """List the items to look at again, of one condition or of each that has some."""
+    from rubriclab.exports.table import as_json, row_document
+    from rubriclab.words.fragile import fragile_list
+
+    conditions = run.findings.conditions
+    if condition is not None and not 0 <= condition < len(conditions):
+        raise LabError(
+            f"There is no condition {condition}. This run has {len(conditions)}, numbered from 0."
+        )
+    if json:
+        rows = run.findings.select(topic="fragile", condition=condition)
+        listed = [] if condition is None else [condition]
+        table = run.fragile(*listed).groupby("condition", sort=False).head(limit)
+        return Outcome(
+            {
+                "fragile": [
+                    {key: as_json(value) for key, value in row.items()}
+                    for row in table.to_dict("records")
+                ],
+                "rows": [row_document(row, conditions) for row in rows],
+            }
+        )
+    parts = []
+    for code, about in enumerate(conditions):
+        made = fragile_list(run.findings, code) if condition in (None, code) else None
+        if made is None:
+            continue
+        named = f"{about.judge} · {about.dataset} · {about.strategy}" if len(conditions) > 1 else ""
+        lines = [printable(named)] if named else []
+        lines += [made.title] if made.items else []
+        lines += [*made.lines]
+        for each in made.items[:limit]:
+            name = shorten(each.item_id, ID_CHARACTERS)
+            if each.criterion is not None:
+                name += f" · {shorten(each.criterion, ID_CHARACTERS)}"
+            lines.append(f"{100 * each.chance:.0f} in 100 · {name} · {each.given}")
+        lines += [part if k == 0 else f"  {part}" for k, part in enumerate(made.zones)]
+        parts.append("\n".join(lines))
+    if not parts:
+        return Outcome("No score was given in two orders, so there is no list of fragile scores.")
+    return Outcome("\n\n".join(parts))
 
 
 def _differing(

@@ -127,16 +127,21 @@ def _cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
-def judgments_frame(table: JudgmentTable, judged: pd.DataFrame) -> pd.DataFrame:
+def judgments_frame(
+    table: JudgmentTable, judged: pd.DataFrame, chances: pd.DataFrame
+) -> pd.DataFrame:
     """Return judgments with the columns that their import reads, sorted by condition.
 
     ``judged``: one row for each judgment. Added are the condition, groups, factors as JSON, and
     people's ratings (``human_1`` and so on, one rater each; of pairs and lists whom each prefers).
+    ``chances``: condition, item, and ``fragile``, which is added where anything is known.
     """
     known = [
         key for key in ("block", "prompt", "candidate", "task") if table.items[key].notna().any()
     ]
     made = judged.join(_conditions_frame(table), on="condition").join(table.items[known], on="item")
+    if len(chances):
+        made = made.merge(chances, on=["condition", "item"], how="left")
     made = made.sort_values("condition", kind="stable", ignore_index=True)
     if any(about.chooses for about in table.conditions):
         made = _with_winners(made, pairs=table.conditions[0].reorder == "pairs")

@@ -156,13 +156,15 @@ JUDGED = f"""
         ) AS ordering,
         j.repeat,
         (?::VARCHAR[])[j.status + 1] AS status,
-        j.score, j.position, j.expected, j.mass, j.p, j.call, j.slot
+        j.score, j.position, j.expected, j.mass, j.p, j.call, j.slot{{column}}
     FROM judgments j
     JOIN conditions k USING (run, condition)
     JOIN run_items i USING (run, item)
     JOIN orderings o USING (run, ordering)
+    {{join}}
     WHERE j.run = ? AND {FINAL}
 """
+"""Judgments for a file. ``column`` and ``join`` add what is known of each item, or are empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -769,17 +771,23 @@ class Reader:
         frame["status"] = [STATUSES[code] for code in frame["status"]]
         return frame
 
-    def write_parquet(self, id: str, path: Path) -> Path:
+    def write_parquet(self, id: str, path: Path, of_items: pd.DataFrame | None = None) -> Path:
         """Write a run's judgments as one Parquet file.
 
         It is written in pieces, so memory does not grow with the run. A file of that name stays
-        whole until the new one is.
+        whole until the new one is. ``of_items``: condition, item, and one more column to write.
         """
         aside = path.with_name(f".{path.name}.part")
         with in_words(str(path)), self._db.cursor() as cursor:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                judged = cursor.sql(JUDGED, params=[STATUSES, self.run(id).number])
+                column, join = "", ""
+                if of_items is not None and len(of_items):
+                    cursor.register("of_items", of_items)
+                    column = f", n.{of_items.columns[-1]}"
+                    join = "LEFT JOIN of_items n ON n.condition = j.condition AND n.item = j.item"
+                sql = JUDGED.format(column=column, join=join)
+                judged = cursor.sql(sql, params=[STATUSES, self.run(id).number])
                 rows = judged.to_arrow_reader(ROW_GROUP)
                 with parquet.ParquetWriter(aside, rows.schema, compression="zstd") as file:
                     for batch in rows:
