@@ -58,6 +58,7 @@ def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own:
             'answer = "feedback"': design.answer != "score",
             f'template = "{design.template}"': design.template not in ("", "brief"),
             'reorder = "bare"': "bare" in design.axes,
+            "alone": design.alone,
         }
         for words, given in wrong.items():
             if given:

@@ -28,6 +28,8 @@ from rubriclab.study.sandbox import compiled
 
 Answer = Literal["score", "feedback"]
 Family = Literal["brief", "mtbench", "devbench"]
+CriteriaStem = Literal["criteria", "criterion"]
+"""The prompts that ask about all criteria of a text, and about one of them by itself."""
 Messages = tuple[dict[str, str], ...]
 
 FILES = Path(__file__).with_name("judge_prompts")
@@ -86,13 +88,20 @@ def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
     return filled_in("batch", batch_names(items, criterion))
 
 
-def criteria_prompt(item: Item, criteria: Sequence[Criterion], ordering: Ordering) -> Messages:
+def criteria_prompt(
+    item: Item,
+    criteria: Sequence[Criterion],
+    ordering: Ordering,
+    *,
+    stem: CriteriaStem = "criteria",
+) -> Messages:
     """Return the message that asks for ``item``'s score under each of ``criteria``.
 
-    ``ordering.shown`` holds their names by position. ``check_criteria`` has passed them.
+    ``ordering.shown`` holds their names by position. ``check_criteria`` has passed them. ``stem``:
+    “criterion” for one by itself, which says the same in the singular.
     """
     scale = numbered(criteria[0])
-    return filled_in("criteria", criteria_names(item, criteria, ordering, scale))
+    return filled_in(stem, criteria_names(item, criteria, ordering, scale))
 
 
 def comparison_prompt(
