@@ -23,7 +23,7 @@ from rubriclab.stats.tests import holm
 
 ALONE, TOGETHER = 0, 1
 """The two ways to ask, as the two orders of ``Answers``."""
-WEIGHTS = {"mean": 0.3, "criteria": 0.4, "single": 0.15, "moves": 0.15}
+WEIGHTS = {"mean": 0.35, "criteria": 0.35, "single": 0.15, "moves": 0.15}
 """The share of the 5% for each direction: the mean over criteria, the mean of each criterion, each
 text's scores, each text's means. Chosen by simulation: ``docs/method-check.md``."""
 MOST_LEFT_OUT = 0.05
@@ -131,22 +131,31 @@ def both_ways(joint: Sequence[Arm], alone: Arm) -> tuple[Answers, tuple[float, f
     code, text = code[text >= 0], text[text >= 0]
     lost = float(1 - together_.parsed.mean()) if len(together_.parsed) else 0.0
     lost_alone = float((code < 0).any(axis=1).mean()) if len(code) else 0.0
-    text, code = regrouped(text, code)
+    answers = with_vectors(together_, text, code)
+    unsure = constraint_reason([*joint, alone])
+    return replace(answers, unsure=unsure), (lost_alone, lost)
 
+
+def with_vectors(together_: Answers, text: Ints, code: Ints) -> Answers:
+    """Return calls about all criteria, and vectors of calls about each by itself, in two orders.
+
+    text: (vectors,) the item of ``together_`` that each vector is about. code: (vectors, criteria)
+    -1 where a score is lost. No orders of the criteria are told apart, and no call without all its
+    scores is kept.
+    """
+    text, code = regrouped(text, code)
     parsed = together_.parsed
     calls = np.bincount(together_.item[parsed], minlength=len(together_.unit))
     kept = as_many(text, calls)
-    n = len(names)
-    answers = replace(
+    n = code.shape[1]
+    return replace(
         together_,
         item=np.concatenate([text[kept], together_.item[parsed]]),
         order=np.repeat([ALONE, TOGETHER], [len(kept), int(parsed.sum())]),
         code=np.concatenate([code[kept], together_.code[parsed]]),
         orders=np.stack([np.arange(n)[::-1], np.arange(n)]),
         drawn=False,
-        unsure=constraint_reason([*joint, alone]),
     )
-    return answers, (lost_alone, lost)
 
 
 def vectors_alone(alone: Arm, names: Sequence[str]) -> tuple[Ints, Ints]:
