@@ -26,6 +26,7 @@ from benchmarks import foreign, stopping
 from benchmarks.labelled import labelled_study, planned
 from rubriclab.core import permutation as gate
 from rubriclab.core.cells import Answers, Cells, cells, from_arms
+from rubriclab.core.company_effects import decide_company, signed_ends
 from rubriclab.core.differences import differences, paired
 from rubriclab.core.drift import drift
 from rubriclab.core.judgments import Judgments
@@ -332,6 +333,67 @@ def form_study(rng: np.random.Generator, _: Any, *, about: About, forms: int, ca
         means = score.mean(axis=2)
         made["best mean difference (t)"] = stats.ttest_rel(means[:, 0], means[:, 1]).pvalue <= 0.05
         made |= {f"best {name} (dealt)": p <= 0.05 for name, p in least.gate.parts.items()}
+    return made
+
+
+def company_cell(about: About) -> Cell:
+    """A cell of all criteria in one call next to each by itself."""
+    criteria = int(re.findall(r"(\d+) criteria", about.judge)[0])
+    alone, together = map(int, re.findall(r"\d+", about.how))
+    mood = re.search(r"mood ([\d.]+)", about.judge)
+    shift = foreign.company_shift(about.kind, about.size, criteria)
+    maker = partial(
+        foreign.company_answers,
+        units=about.units,
+        criteria=criteria,
+        calls=(alone, together),
+        shift=shift,
+        mood=float(mood[1]) if mood else 0.0,
+        lost=0.1 * ("lost" in about.planted),
+    )
+    return Cell(partial(company_study, maker=maker, true=foreign.company_means(shift)))
+
+
+def company_study(
+    rng: np.random.Generator, _: Any, *, maker: Callable[..., Answers], true: np.ndarray
+) -> Events:
+    """What is said of the mean over criteria, of each criterion, and of single scores."""
+    answers = maker(rng)
+    given, criteria = decide_company(answers, SMALLEST)
+    mean = given.mean
+    assert mean is not None
+    moved = np.abs(true) > 1e-9
+    told = np.array([verdict.above_zero for verdict in criteria])
+    nothing = not moved.any()
+    anything = given.gate.open or mean.above_zero or bool(told.any())
+    made: Events = {("false" if nothing else "found") + " anything told": anything}
+    cancels = abs(true.mean()) < 1e-9
+    made[("false" if cancels else "found") + " mean"] = mean.above_zero
+    made["false criterion named"] = bool(told[~moved].any())
+    if moved.any():
+        made["found a criterion named"] = bool(told[moved].any())
+        made["found all criteria named"] = bool(told[moved].all())
+        sides = np.array([verdict.signed for verdict in criteria])[moved] * true[moved]
+        made["false direction of a criterion"] = bool((told[moved] & (sides < 0)).any())
+    key = "says" if abs(true.mean()) < mean.smallest else "equal"
+    made[f"{key} mean equivalent"] = mean.word == "equivalent"
+    equal = [verdict.word == "equivalent" for verdict in criteria]
+    far = np.abs(true) >= mean.smallest
+    if far.any():
+        made["equal criterion"] = bool(np.array(equal)[far].any())
+    for name, verdicts_, values in (
+        ("mean", [mean], [true.mean()]),
+        ("each criterion", criteria, true),
+    ):
+        ends = [signed_ends(verdict) for verdict in verdicts_]
+        held = [
+            low - 1e-9 <= value <= high + 1e-9
+            for (low, high), value in zip(ends, values, strict=True)
+        ]
+        if np.isfinite(ends).all():
+            width = float(np.mean([high - low for low, high in ends]))
+            made[f"holds {name}, as shown"] = float(np.mean(held)), width
+    made |= {f"best {part} (dealt)": p <= 0.05 for part, p in given.gate.parts.items()}
     return made
 
 
@@ -706,6 +768,7 @@ PARTS: dict[str, Callable[[About], Cell]] = {
     **dict.fromkeys([f"looks: {part}" for part in (*MAKERS, *OF_SEVERAL)], looked),
     **dict.fromkeys(MAKERS, asked),
     "forms of a prompt": forms_cell,
+    "criteria together and alone": company_cell,
     "mixed arms": mixed_cell,
     "compare": lambda about: Cell(partial(compared, about=about)),
     "limits": limits_cell,

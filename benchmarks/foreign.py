@@ -18,6 +18,7 @@ import numpy as np
 from scipy import special
 
 from rubriclab.core.cells import Answers
+from rubriclab.core.company_effects import with_vectors
 from rubriclab.model.judgment import JudgmentTable
 from tests.tables import (
     CUTS,
@@ -452,6 +453,73 @@ def form_calls(
         .sum(axis=3)
         .clip(0, 4)
     )
+
+
+COMPANY_CUTS = np.array([-1.5, -0.5, 0.5, 1.5])
+"""Where the trait of a text under a criterion, with the noise of a call, becomes the next score."""
+
+
+def company_shift(kind: str, size: float, criteria: int) -> np.ndarray:
+    """(criteria,): by how much company moves the trait of each criterion.
+
+    "shift": all by ``size``; "apart": every other one up, the rest down; "two": the second down and
+    the third up.
+    """
+    shift = np.zeros(criteria)
+    if kind == "shift":
+        shift += size
+    elif kind == "apart":
+        shift += np.where(np.arange(criteria) % 2, size, -size)
+    elif kind == "two":
+        shift[1:3] = -size, size
+    return shift
+
+
+def company_answers(
+    rng: Generator,
+    units: int,
+    *,
+    criteria: int,
+    calls: tuple[int, int],
+    shift: np.ndarray,
+    mood: float = 0.0,
+    lost: float = 0.0,
+) -> Answers:
+    """Each criterion by itself, and all in one call, whose scores share a mood.
+
+    calls: alone and together. mood: the share of a joint call's noise that its criteria have in
+    common. lost: the share of scores that could not be parsed.
+    """
+    trait = rng.normal(0, 0.9, (units, 1)) + rng.normal(0, 0.7, (units, criteria))
+    codes = []
+    for way, number in enumerate(calls):
+        common = np.sqrt(mood * way) * rng.normal(size=(units, number, 1))
+        own = np.sqrt(1 - mood * way) * rng.normal(size=(units, number, criteria))
+        moved = trait[:, None] + common + own + shift * way
+        code = np.searchsorted(COMPANY_CUTS, moved)
+        code[rng.random(code.shape) < lost] = -1
+        codes.append(code.reshape(-1, criteria))
+    item = [np.repeat(np.arange(units), number) for number in calls]
+    joint = Answers(
+        item=item[1],
+        order=np.zeros(len(item[1]), dtype=np.int64),
+        code=codes[1],
+        orders=np.arange(criteria)[None],
+        unit=np.arange(units),
+        points=np.arange(1.0, 6.0),
+        criteria=True,
+    )
+    return with_vectors(joint, item[0], codes[0])
+
+
+def company_means(shift: np.ndarray) -> np.ndarray:
+    """(criteria,): the mean differences, in points, that ``company_answers`` plants.
+
+    The trait and the noise are normal, so each is a sum of normal tails.
+    """
+    spread = np.sqrt(0.9**2 + 0.7**2 + 1)
+    above = special.ndtr((shift[:, None] - COMPANY_CUTS) / spread)
+    return np.asarray((above - special.ndtr(-COMPANY_CUTS / spread)).sum(axis=1))
 
 
 # ----------------------------------------------------------------------------- tables of whole runs

@@ -8,6 +8,7 @@ from rubriclab.app import (
     judges_agreement,
     judges_axes,
     judges_baseline,
+    judges_company,
     judges_factors,
     judges_fairness,
     judges_forms,
@@ -26,6 +27,7 @@ from rubriclab.app.judges_view import Several, View
 
 VIEWS: tuple[View, ...] = (
     judges_ways.VIEW,
+    judges_company.VIEW,
     judges_overview.VIEW,
     judges_positions.VIEW,
     judges_paper_table.VIEW,
@@ -52,11 +54,13 @@ def views_of(several: Several) -> list[View]:
 def is_shown(several: Several) -> bool:
     """Return whether there is anything to compare: judges, data sets, ways to ask, or forms.
 
-    One judge that was asked in several forms has the views of forms, which no other tab draws.
+    One judge that was asked in several forms has the views of forms, which no other tab draws. So
+    has one that was asked for its criteria together and alone.
     """
     asked = {about.reorder for about in several.findings.conditions}
     several_of_one = (several.judges, several.datasets, asked)
-    compared = max(map(len, several_of_one)) > 1 or judges_forms.has(several)
+    of_one = judges_forms.has(several) or judges_company.has(several)
+    compared = max(map(len, several_of_one)) > 1 or of_one
     return compared and bool(views_of(several))
 
 

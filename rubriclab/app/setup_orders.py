@@ -90,6 +90,7 @@ def body(held: Draft) -> None:
         values["strategies"] = _strategies(design, shown, first)
         if first in ("options", "criteria", "responses"):
             _exposure(values["strategies"], shown)
+    values["alone"] = _alone(held, rubric, axes)
     with st.expander("Repeats, seed and answer format", icon=":material/tune:"):
         fields = WORDS["fields"]
         answer = fields["answer"] | {"format_func": WORDS["answers"].__getitem__}
@@ -206,6 +207,44 @@ def _comparison(held: Draft, axes: Sequence[str]) -> dict[str, Any]:
             design, "template", "Judge prompt", right, key="orders", format_func=title
         )
     return values
+
+
+def _alone(held: Draft, rubric: Rubric, axes: Sequence[str]) -> bool:
+    """Ask whether each criterion is also asked by itself; False where that is not possible.
+
+    A prompt of the user's own, factors, and a run that may stop early rule it out.
+    """
+    study = held.study
+    design = study.design
+    own = bool(study.prompt)
+    if list(axes) != ["criteria"] or own or design.vary.factors() or design.stop is not None:
+        return False
+    label = WORDS["alone"]["label"]
+    if study.data:
+        repeats = int(st.session_state.get("orders-repeats", design.repeats))
+        calls = _calls_alone(held, len(rubric.criteria), repeats)
+        label += f": {count(calls, 'more call')}"
+    return bool(
+        ask(
+            st.checkbox,
+            label,
+            key="orders-alone",
+            start=design.alone,
+            help=WORDS["alone"]["help"],
+        )
+    )
+
+
+def _calls_alone(held: Draft, criteria: int, repeats: int) -> int:
+    """Return how many calls ask each criterion of each answer by itself.
+
+    A judge whose replies repeat exactly is asked again about few answers; that is left out.
+    """
+    texts = len(held.dataset().items)
+    calls = 0
+    for judge in held.study.judges:
+        calls += texts * criteria * (1 if deterministic(judge) else max(2, repeats))
+    return calls
 
 
 def _listed(rubric: Rubric, reorder: str, k: int) -> list[int | str]:

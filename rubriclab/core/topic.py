@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rubriclab.core.batches import planned_looks
+from rubriclab.core.company_effects import Company, company_effects
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.fairness import WITHHELD
 from rubriclab.core.judgments import Arm, Judgments, grouped, widest
@@ -368,6 +369,16 @@ class Findings:
             return tuple(form_verdicts(arms, self.reading.smallest))
         return tuple((form, None) for form in variants)
 
+    @cached_property
+    def company(self) -> tuple[Company, ...]:
+        """What one call for all criteria changes, for each judge that was asked in both ways.
+
+        Empty before the run is finished.
+        """
+        if not self.judgments.finished:
+            return ()
+        return tuple(company_effects(self.judgments.arms, self.reading.smallest))
+
     def gate_open(self, condition: int, variant: Any = None) -> bool | None:
         """Return whether the gate of a condition's setting is open; None where there is none.
 
@@ -521,7 +532,7 @@ class Findings:
 def _lists_something(arms: Sequence[Arm]) -> bool:
     """Return whether the calls list anything, so that there is an order to speak of."""
     about = widest(arms).condition
-    return about.reorder != "bare" and (about.reorder != "responses" or about.joint)
+    return about.reorder != "bare" and not about.asked_alone
 
 
 def _without_verdict(

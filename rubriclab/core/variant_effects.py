@@ -6,7 +6,7 @@ item's calls over the two forms, the mean is that of the other form less the def
 scores are compared across forms and within them (verdicts.md's rules).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -222,10 +222,45 @@ def form_gate(answers: Answers, item_of_lot: Ints) -> Gate:
 
 
 def form_cards(answers: Answers, item_of_lot: Ints) -> FormCards | None:
+    """Return the calls that are dealt over two forms; None where no deal changes anything."""
+    calls = calls_to_deal(answers, item_of_lot, _values_of_calls)
+    if calls is None:
+        return None
+    return FormCards(
+        group=calls.group,
+        value=calls.values[:, 1:],
+        shown=np.zeros((len(calls.group), 0), dtype=np.int64),
+        score=calls.values[:, 0],
+        contrast=calls.other[:, None].astype(np.float64),
+        stratum=calls.stratum,
+        chance=calls.chance,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CallsToDeal:
+    """Single calls that may be dealt over two forms, sorted by their content.
+
+    group: (calls,) the item. other: (calls,) 1 for calls in the other form, else 0. values: (calls,
+    k) minus the mean of their lot, and scaled so that their sum over the other form's calls is the
+    item's difference between the forms. stratum, chance: as ``FormCards`` has them.
+    """
+
+    group: Ints
+    other: Ints
+    values: Floats
+    stratum: Ints | None
+    chance: Floats
+
+
+def calls_to_deal(
+    answers: Answers, item_of_lot: Ints, values_of: Callable[[Answers, Ints, Ints], Floats]
+) -> CallsToDeal | None:
     """Return the parsed calls of lots that both forms asked; None where no deal changes anything.
 
-    Lots of an item are sorted by their content, items by theirs, calls by form and answer: names
-    decide nothing.
+    ``values_of(answers, lot, code)``: (calls, k) what is compared of calls in these lots, minus the
+    mean of their lot. Lots of an item are sorted by their content, items by theirs, calls by form
+    and answer: names decide nothing.
     """
     parsed = np.flatnonzero(answers.parsed)
     lots = len(item_of_lot)
@@ -235,7 +270,7 @@ def form_cards(answers: Answers, item_of_lot: Ints) -> FormCards | None:
     if not len(kept):
         return None
     lot, other, code = answers.item[kept], answers.order[kept], answers.code[kept]
-    values = _values_of_calls(answers, lot, code)
+    values = values_of(answers, lot, code)
     moves = np.zeros(int(item_of_lot.max()) + 1, dtype=bool)
     differs = np.flatnonzero(np.abs(values).max(axis=1) > FLAT)
     moves[item_of_lot[lot[differs]]] = True
@@ -261,12 +296,10 @@ def form_cards(answers: Answers, item_of_lot: Ints) -> FormCards | None:
     calls_of_forms = calls[:, lot].astype(np.float64)
     size, product = calls_of_forms.sum(axis=0), calls_of_forms.prod(axis=0)
     values = values * (size / product / lots_of_group[group])[:, None]
-    return FormCards(
+    return CallsToDeal(
         group=group,
-        value=values[:, 1:],
-        shown=np.zeros((len(row), 0), dtype=np.int64),
-        score=values[:, 0],
-        contrast=other[:, None].astype(np.float64),
+        other=other,
+        values=values,
         stratum=stratum,
         chance=product / (size * (size - 1)),
     )

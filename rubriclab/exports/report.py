@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from rubriclab.core.cells import SEED
 from rubriclab.core.estimate import DRAWS
+from rubriclab.core.judgments import widest
 from rubriclab.core.permutation import DEALS
 from rubriclab.core.topic import Findings
 from rubriclab.exports.table import spoken
@@ -21,6 +22,7 @@ from rubriclab.figures.marks import LIGHT, Picture, ink, shade
 from rubriclab.figures.pictures import score_cells, share_bars, target_cells
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.words.answer import judged, several_tests
+from rubriclab.words.company import company_answer
 from rubriclab.words.looks import method_words
 from rubriclab.words.pass_fail import has_pass_fail, pass_fail_answer
 from rubriclab.words.phrases import number, say
@@ -191,6 +193,12 @@ def _part(
     arm, drawings = findings.judgments.arms[subject.condition], drawings_of(findings, subject)
     answer = judged(findings, subject)
     beside = []
+    if not subject.variant:
+        beside += [
+            company_answer(findings, found)
+            for found in findings.company
+            if widest(found.together).code == subject.condition
+        ]
     if not subject.variant and has_people(findings, subject.condition):
         beside.append(people_answer(findings, subject))
         if has_pass_fail(findings, subject.condition):

@@ -6,6 +6,7 @@ from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import LabError, printable, shorten
 from rubriclab.words.answer import answers, several_tests
+from rubriclab.words.company import company_answers
 from rubriclab.words.pass_fail import pass_fail_answers
 from rubriclab.words.phrases import condition_name, name, readable, row_text
 from rubriclab.words.what_helps import helps_answers
@@ -21,8 +22,13 @@ def findings_text(findings: Findings, topic: str = "") -> str:
     ``topic``: add the rows of this one, or of “all”. Raises LabError for one that the run has no
     rows of.
     """
-    every = [*answers(findings), *people_answers(findings), *pass_fail_answers(findings)]
-    every += helps_answers(findings)
+    every = (
+        *answers(findings),
+        *company_answers(findings),
+        *people_answers(findings),
+        *pass_fail_answers(findings),
+        *helps_answers(findings),
+    )
     blocks = ["\n".join(answer.lines()) for answer in every]
     if several := several_tests(findings):
         blocks.append(several)

@@ -64,7 +64,7 @@ class SimulatedJudge:
             text = "It is hard to say which description fits here."
         elif call.template.startswith("reference"):
             text = self._reference(call, rng)
-        elif _kind(call).startswith(("criteria.", "batch.")):
+        elif _kind(call).startswith(("criteria.", "criterion.", "batch.")):
             text = self._several(call, rng)
         elif _kind(call).startswith(("pairwise", "listwise", "pairs.", "lists.")):
             text, top = self._choice(call, rng)
@@ -123,7 +123,7 @@ class SimulatedJudge:
         With ``carryover``, the score of one criterion pulls the next one towards it.
         """
         effects = self.effects
-        criteria = _kind(call).startswith("criteria.")
+        criteria = _kind(call).startswith(("criteria.", "criterion."))
         shown = [str(name) for name in call.ordering.shown]
         # The call's items are in canonical order, so that each keeps its quality in every order. A
         # data set may have a rubric of its own, whose criteria we do not know.
@@ -138,7 +138,7 @@ class SimulatedJudge:
         for p, name in enumerate(shown):
             item = call.items[names.index(name) % len(call.items)]
             target = self.target(item, low, high, step) + carryover * before
-            if p == 0:
+            if p == 0 and len(shown) > 1:  # of one by itself nothing is listed first
                 target += first
             score = call.scores[draw(fits(call.scores, target, step), effects.noise, rng)]
             before = score - (low + high) / 2

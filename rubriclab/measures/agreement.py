@@ -407,6 +407,11 @@ def counts(table: Floats, values: Floats) -> Floats:
     )
 
 
+def weighted_kappa(side: Side) -> Estimate:
+    """Return the quadratically weighted kappa of a side."""
+    return _categories(side)["kappa_quadratic"]
+
+
 def rows_of(side: Side) -> Iterator[Row]:
     for measure, estimate in {**_categories(side), **_intraclass(side), **_limits(side)}.items():
         yield Row(measure, estimate, side.of, counts={"n": side.items})

@@ -40,7 +40,7 @@ def failures(arm: Arm) -> Iterator[Row | Caution]:
         return
     yield from ties(arm) if arm.condition.chooses else scores(arm)
     yield from labels(arm)
-    if arm.condition.joint or arm.condition.reorder not in ("responses", "bare"):
+    if arm.condition.reorder != "bare" and not arm.condition.asked_alone:
         yield from orders(arm)
     yield from units(arm)
 

@@ -2,27 +2,25 @@
 
 Source: Xu et al. v2, setting 2 (Tables 5, 6; Figures 10, 11). A row of the data is the score of one
 criterion in one call. Answers are one pooled target: a score is compared with the answer's own
-mean. The effect of company is the difference from the call that scored the answer alone.
+mean.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from rubriclab.core.estimate import (
     Estimate,
     Student,
     jackknife,
-    mean_over,
     missing,
     plain,
     simultaneous,
     t_p,
 )
-from rubriclab.core.judgments import Arm, grouped, hash_names
+from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.measures.rated import means
 from rubriclab.measures.shift import contrasts, single_scores
@@ -290,36 +288,3 @@ def neighbours(arm: Arm) -> Iterator[Row]:
         test = ("t", p) if np.isfinite(p) else None
         counts = {"n": len(scored), "by_criterion": fitted.by_criterion}
         yield Row("carryover", estimate, {"before": name}, test=test, counts=counts)
-
-
-@topic("company", axes={"criteria", "responses"}, per="run")
-def company(arms: Sequence[Arm]) -> Iterator[Row]:
-    """Yield what scoring several together adds to the score that the same item gets alone.
-
-    It is a mean over items. Scores of one call go together, and so do answers to one prompt: the
-    larger of the two errors counts.
-    """
-    for group in grouped(
-        arms, lambda condition: (condition.judge, condition.dataset, condition.variant_key)
-    ):
-        asked_alone = [arm for arm in group if arm.positions == 1 and arm.ok.any()]
-        if not asked_alone:
-            continue
-        alone = asked_alone[0]
-        for arm in group:
-            if arm.positions == 1:
-                continue
-            added = means(arm) - alone.of_run(means(alone))[arm.item_code]
-            groupings = [(arm.unit, arm.unit_names)]
-            prompt = arm.run.items["prompt"].iloc[arm.item_code]
-            if arm.unit_kind != "prompt" and bool(prompt.notna().all()):
-                code, names = pd.factorize(prompt)
-                groupings.append((code.astype(np.int64), hash_names(names.to_numpy(dtype=object))))
-            estimate = max(
-                (mean_over(added, *grouping) for grouping in groupings), key=lambda e: e.error
-            )
-            estimate = replace(estimate, rule=Student(least=arm.step / arm.positions))
-            n = int(np.isfinite(added).sum())
-            yield Row(
-                "company", estimate, {"against": alone.code}, condition=arm.code, counts={"n": n}
-            )

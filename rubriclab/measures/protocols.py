@@ -101,7 +101,8 @@ def asked(calls: Pooled, column: Ints, columns: int, default: int) -> Asked:
     per="run",
 )
 def protocols(arms: Sequence[Arm]) -> Iterator[Row]:
-    for group in grouped(arms, lambda condition: condition.setting):
+    listing = [arm for arm in arms if not arm.condition.criterion_alone]
+    for group in grouped(listing, lambda condition: condition.setting):
         part = [arm for arm in group if not arm.condition.drawn] or group
         calls = pooled(part)
         often = np.bincount(calls.order, minlength=len(calls.shown))

@@ -336,6 +336,8 @@ def pooled(arms: Sequence[Arm]) -> Pooled:
     per="setting",
 )
 def reliability(arms: Sequence[Arm]) -> Iterator[Row]:
+    if arms[0].condition.criterion_alone:
+        return
     calls = pooled(arms)
     criterion = (
         pd.factorize(calls.widest.run.items["criterion"].iloc[calls.item_code])[0].astype(np.int64)

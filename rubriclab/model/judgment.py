@@ -144,7 +144,21 @@ class Condition:
     @property
     def joint(self) -> bool:
         """Return whether a call scores several items: criteria of a text, or several answers."""
-        return self.reorder == "criteria" or (self.reorder == "responses" and self.positions > 1)
+        return self.reorder in ("criteria", "responses") and not self.asked_alone
+
+    @property
+    def asked_alone(self) -> bool:
+        """Return whether a call scores one criterion or answer of several by itself: the others
+        are in calls of their own, to compare with all in one call.
+        """
+        return self.reorder in ("criteria", "responses") and self.positions == 1
+
+    @property
+    def criterion_alone(self) -> bool:
+        """Return whether a call scores one criterion by itself. Such calls list nothing, and are
+        only there to be compared with calls about all criteria.
+        """
+        return self.reorder == "criteria" and self.asked_alone
 
     @property
     def variant_key(self) -> tuple[tuple[str, str], ...]:
@@ -306,6 +320,20 @@ LENGTHS = ("input_length", "output_length", "prompt_length")
 prompt; an import may count tokens instead."""
 
 
+@dataclass(frozen=True, slots=True)
+class TokensOfCalls:
+    """What a server counted of a condition's calls: how many calls it counted, and their tokens."""
+
+    calls: int
+    tokens_in: int
+    tokens_out: int
+
+    @property
+    def of_a_call(self) -> float:
+        """Tokens in and out of one call, on average."""
+        return (self.tokens_in + self.tokens_out) / self.calls
+
+
 @dataclass(frozen=True)
 class JudgmentTable:
     """A run's judgments as columns.
@@ -323,6 +351,7 @@ class JudgmentTable:
     reply, ``prompt`` its messages as JSON), or None. ``notes``: (condition, one of NOTED) -> calls
     that have it.
     ``looks``: when the run was to be looked at; None if only at its end.
+    ``tokens``: by condition, where a server counted them.
     """
 
     run: str
@@ -339,6 +368,7 @@ class JudgmentTable:
     calls: pd.DataFrame | None = None
     notes: Mapping[tuple[int, str], int] = field(default_factory=dict)
     looks: RunLooks | None = None
+    tokens: Mapping[int, TokensOfCalls] = field(default_factory=dict)
 
     @property
     def simulated(self) -> bool:

@@ -486,6 +486,9 @@ class DesignPart(Part):
     template: Literal["", "brief", "mtbench", "devbench"] = Field(
         "", description="Prompt for pairs and lists: the letter alone, or the prompt of a paper."
     )
+    alone: bool = Field(
+        False, description="Also ask each criterion by itself, to compare with all in one call."
+    )
     seed: Seed = Field(0, description="Seed of random orders.")
     stop: Stop | None = Field(
         None,
@@ -515,6 +518,29 @@ class DesignPart(Part):
         if value is not None and value >= 1 and value != int(value):
             raise ValueError("expected a share below 1, or a whole number of prompts per task")
         return value
+
+    @model_validator(mode="after")
+    def _alone(self) -> Self:
+        if not self.alone:
+            return self
+        others = [axis for axis in self.axes if axis != "criteria"]
+        if others:
+            raise ValueError(
+                f'alone asks each criterion by itself, so it needs reorder = "criteria" and '
+                f"nothing else; leave it out, or leave out {' and '.join(others)}"
+            )
+        factors = list(self.vary.factors())
+        if factors:
+            raise ValueError(
+                f"alone compares calls that differ in the number of criteria only; leave it out, "
+                f"or leave out [design.vary] {', '.join(factors)}"
+            )
+        if self.stop is not None:
+            raise ValueError(
+                "alone needs all calls of the study, so the study cannot stop early; leave out "
+                "alone, or stop"
+            )
+        return self
 
     @property
     def axes(self) -> tuple[Reorder, ...]:

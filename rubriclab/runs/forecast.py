@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,6 +164,7 @@ class Estimate(Power):
     looks: tuple[int, ...] = ()
     at_least: "AtLeast | None" = None
     labels: str = ""
+    ways: tuple["WayCost", ...] = ()
 
     def sentences(self) -> list[str]:
         """Return the estimate in lines of text."""
@@ -182,6 +183,7 @@ class Estimate(Power):
             price = between(f"{self.at_least.price:,.2f}", f"{self.price:,.2f}")
             lines.append(f"{tokens}: {price} at your prices.")
         lines += [f"{name}: {count(calls, 'call')}." for name, calls in self.shares]
+        lines += [way.sentence for way in self.ways]
         lines += [self.sentence, *self.others]
         if self.labels:
             lines.append(self.labels)
@@ -202,6 +204,27 @@ class Estimate(Power):
             f"About {between(duration(self.at_least.seconds), duration(self.seconds))} "
             f"({self.rests_on}).",
         ]
+
+
+@dataclass(frozen=True)
+class WayCost:
+    """What one way to ask for several criteria takes: all in one call, or each by itself.
+
+    texts: how often all criteria of a text are scored once, over all judges.
+    """
+
+    way: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    texts: int
+
+    @property
+    def sentence(self) -> str:
+        each = round((self.tokens_in + self.tokens_out) / max(self.texts, 1))
+        return (
+            f"{self.way}: {count(self.calls, 'call')}, about {each:,} tokens to score a text once."
+        )
 
 
 @dataclass(frozen=True)
@@ -240,7 +263,25 @@ def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None)
         looks=looks,
         at_least=at_least,
         labels=_labels_sentence(plan, baselines),
+        ways=_ways(plan, costs) if plan.study.design.alone else (),
     )
+
+
+def _ways(plan: Plan, costs: "_Costs") -> tuple[WayCost, ...]:
+    """Return what all criteria in one call take, and each by itself."""
+    ways = []
+    for alone, name in ((False, "All criteria in one call"), (True, "Each criterion by itself")):
+        calls = texts = 0
+        for condition, code, planned in zip(
+            plan.conditions, plan.part_of, plan.planned, strict=True
+        ):
+            if condition.asked_alone == alone:
+                criteria = max(shape.positions for shape in plan.parts[code].by_shape)
+                calls += planned
+                texts += round(planned / criteria) if alone else planned
+        tokens_in, tokens_out = costs.by_way[alone]
+        ways.append(WayCost(name, calls, round(tokens_in), round(tokens_out), texts))
+    return tuple(ways)
 
 
 def _looks(plan: Plan, seen: Pilot | None) -> tuple[tuple[int, ...], AtLeast | None]:
@@ -267,12 +308,16 @@ def _baselines(plan: Plan) -> list[PlanPart]:
 
 @dataclass
 class _Costs:
-    """What a plan takes: tokens, seconds by judge, and a price for each part of a priced judge."""
+    """What a plan takes: tokens, seconds by judge, and a price for each part of a priced judge.
+
+    by_way: tokens in and out of calls that score several, and of what is asked by itself.
+    """
 
     tokens_in: float
     tokens_out: float
     seconds: dict[str, float]
     prices: list[float]
+    by_way: dict[bool, tuple[float, float]]
 
 
 def _costs(plan: Plan, seen: Pilot | None, planned: Sequence[int]) -> _Costs:
@@ -283,22 +328,28 @@ def _costs(plan: Plan, seen: Pilot | None, planned: Sequence[int]) -> _Costs:
     firsts: dict[tuple[tuple[str, ...], str], PlanPart] = {}
     for part in plan.parts:
         firsts.setdefault((part.scope, part.design.answer), part)
-    asked: Counter[tuple[str, tuple[str, ...], str]] = Counter()
+    asked: Counter[tuple[str, tuple[str, ...], str, bool]] = Counter()
     for condition, code, calls in zip(plan.conditions, plan.part_of, planned, strict=True):
         part = plan.parts[code]
-        asked[condition.judge, part.scope, part.design.answer] += calls
-    costs = _Costs(0.0, 0.0, dict.fromkeys((judge.name for judge in plan.study.judges), 0.0), [])
+        asked[condition.judge, part.scope, part.design.answer, condition.asked_alone] += calls
+    seconds = dict.fromkeys((judge.name for judge in plan.study.judges), 0.0)
+    by_way = {False: (0.0, 0.0), True: (0.0, 0.0)}
+    costs = _Costs(0.0, 0.0, seconds, [], by_way)
     for judge in plan.study.judges:
         priced = judge.price_input is not None or judge.price_output is not None
-        for (scope, answer_format), part in firsts.items():
-            calls = asked[judge.name, scope, answer_format]
-            sent = _prompt_signs(plan, part, judge) / SIGNS_PER_TOKEN
-            answer = _answer_tokens(part)
+        for ((scope, answer_format), part), alone in product(firsts.items(), (False, True)):
+            calls = asked[judge.name, scope, answer_format, alone]
+            if not calls:
+                continue
+            sent = _prompt_signs(plan, part, judge, alone=alone) / SIGNS_PER_TOKEN
+            answer = _answer_tokens(part, alone=alone)
             if seen is not None:
                 answer = seen.tokens_out.get(judge.name, answer)
             rate = calls_per_second(judge, seen, long_answer=answer > LONG_REPLY)
             costs.tokens_in += calls * sent
             costs.tokens_out += calls * answer
+            before_in, before_out = by_way[alone]
+            by_way[alone] = before_in + calls * sent, before_out + calls * answer
             costs.seconds[judge.name] += calls / rate
             if priced:
                 costs.prices.append(calls * price_of(judge, sent, answer))
@@ -451,7 +502,9 @@ def _search_scores(
     plan: Plan, part: PlanPart, units: PartUnits, spread: float | None, level: float
 ) -> _Search:
     limits = plan.study.reading.smallest
-    per_group = len(part.subjects) / units.number
+    # What is asked by itself, to compare with calls that list several, has no order to detect.
+    listed = sum(len(part.by_shape[shape]) for shape in _shapes(part))
+    per_group = listed / units.number
     lines = {shape: _contrasts(part, plan.study.judges[0], shape) for shape in _shapes(part)}
 
     def find(number: int) -> float | None:
@@ -616,8 +669,10 @@ def calls_per_second(judge: JudgeSettings, seen: Pilot | None, *, long_answer: b
     return min(rate, judge.rpm / 60) if judge.rpm else rate
 
 
-def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings) -> float:
+def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings, *, alone: bool) -> float:
     """Return the mean number of characters that a call sends.
+
+    ``alone``: of the calls about one criterion or answer by itself, or of the others.
 
     It is the frame of the first calls around the texts of all items. Orders that share a request
     send their first message, the state, once, and each a question of its own.
@@ -626,7 +681,9 @@ def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings) -> float:
     for code in part.of_item:
         item = plan.items[code]
         texts[code] = len(item.instruction) + len(item.response) + len(item.reference)
-    calls = list(islice(plan.calls(judge.name, scope_of(part)), SAMPLED_CALLS))
+    every = plan.calls(judge.name, scope_of(part))
+    of_kind = (call for call in every if plan.conditions[call.condition].asked_alone == alone)
+    calls = list(islice(of_kind, SAMPLED_CALLS))
     frames = questions = 0
     for call in calls:
         lengths = [len(message["content"]) for message in call.messages]
@@ -639,10 +696,16 @@ def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings) -> float:
     return questions / number + requests * state
 
 
-def _answer_tokens(part: PlanPart) -> float:
-    """Return the tokens of a reply, as guessed from what is asked for."""
+def _answer_tokens(part: PlanPart, *, alone: bool) -> float:
+    """Return the tokens of a reply, as guessed from what is asked for.
+
+    ``alone``: of a call about one criterion or answer by itself.
+    """
     if part.axis in ("criteria", "responses"):
-        return TOKENS_A_CRITERION * max(shape.positions for shape in part.by_shape)
+        several = max(shape.positions for shape in part.by_shape)
+        if not alone:
+            return TOKENS_A_CRITERION * several
+        return TOKENS_A_CRITERION if part.axis == "criteria" else TOKENS_OUT["score"]
     if part.axis in CHOICES and part.design.template in ("mtbench", "devbench"):
         return TOKENS_OUT["feedback"]
     return TOKENS_OUT[part.design.answer]

@@ -30,6 +30,7 @@ from rubriclab.model.judgment import (
     Outcome,
     Reply,
     Status,
+    TokensOfCalls,
     count_notes,
     order_text,
 )
@@ -517,7 +518,21 @@ class Reader:
             made_with=json.loads(made_with),
             reading=stored_reading(json.loads(study).get("reading") or {}),
             looks=looks,
+            tokens=self._tokens(run.number),
         )
+
+    def _tokens(self, run: int) -> dict[int, TokensOfCalls]:
+        """Return what servers counted of each condition's calls, where they counted anything."""
+        sql = """
+            SELECT condition, count(*), sum(tokens_in), sum(tokens_out)
+            FROM calls
+            WHERE run = ? AND final AND tokens_in > 0 AND tokens_out IS NOT NULL
+            GROUP BY condition
+        """
+        return {
+            int(condition): TokensOfCalls(int(calls), int(sent), int(given))
+            for condition, calls, sent, given in self._db.rows(sql, [run])
+        }
 
     def _notes(self, run: int) -> dict[tuple[int, str], int]:
         """Return how many final calls of each condition have each of NOTED."""

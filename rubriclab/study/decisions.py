@@ -60,6 +60,7 @@ def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own:
             "another order of sections": bool(design.sections or design.vary.sections),
             f'template = "{design.template}"': design.template not in ("", "brief"),
             'reorder = "bare"': "bare" in design.axes,
+            "alone": design.alone,
         }
         for words, given in wrong.items():
             if given:

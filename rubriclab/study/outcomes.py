@@ -109,7 +109,7 @@ def _outcomes(
 ) -> tuple[Outcome, ...]:
     if condition.chooses:
         return choice_outcomes(call, reply, tie=tie, rule=rule)
-    if condition.joint:
+    if condition.joint or condition.reorder == "criteria":
         return joint_outcomes(
             call, reply, condition.targets or sorted(map(str, call.ordering.shown)), rule
         )

@@ -200,6 +200,11 @@ def own_prompts(study: Study) -> dict[tuple[Reorder, str], OwnPrompt]:
             "[design.vary] prompt is filled in by the lab; name the files in [prompt] and leave it "
             "out."
         )
+    if files and study.design.alone:
+        raise LabError(
+            "[design] alone asks each criterion in the lab's own wording, so that the calls differ "
+            "in nothing else. Leave out alone, or [prompt]."
+        )
     other = [axis for axis in study.design.axes if axis not in OWN_AXES]
     if files and other:
         raise LabError(

@@ -31,6 +31,8 @@ from rubriclab.study.sandbox import compiled
 from rubriclab.study.sections import cut
 
 Family = Literal["brief", "mtbench", "devbench"]
+CriteriaStem = Literal["criteria", "criterion"]
+"""The prompts that ask about all criteria of a text, and about one of them by itself."""
 Messages = tuple[dict[str, str], ...]
 
 FILES = Path(__file__).with_name("judge_prompts")
@@ -108,16 +110,22 @@ def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
 
 
 def criteria_prompt(
-    item: Item, criteria: Sequence[Criterion], ordering: Ordering, *, sections: str = ""
+    item: Item,
+    criteria: Sequence[Criterion],
+    ordering: Ordering,
+    *,
+    sections: str = "",
+    stem: CriteriaStem = "criteria",
 ) -> Messages:
     """Return the message that asks for ``item``'s score under each of ``criteria``.
 
     ``ordering.shown`` holds their names by position. ``check_criteria`` has passed them.
-    ``sections``: the order of the prompt's sections, see ``lab_prompt``.
+    ``sections``: the order of the prompt's sections, see ``lab_prompt``. ``stem``: “criterion” for
+    one by itself, which says the same in the singular.
     """
     scale = numbered(criteria[0])
     names = criteria_names(item, criteria, ordering, scale)
-    return filled_in("criteria", names, sections)
+    return filled_in(stem, names, sections)
 
 
 def comparison_prompt(

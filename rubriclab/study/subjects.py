@@ -24,7 +24,7 @@ from rubriclab.study.placeholders import numbered
 SCORE_BEGUN = "The score is "
 """How the reply of an embedded judge is begun for it, so that a score comes next."""
 ALONE = "alone"
-"""The strategy that asks about each answer of a batch by itself, to compare with the batch."""
+"""The strategy that asks about each answer of a batch, or each criterion of a text, by itself."""
 MAX_COMPARISONS = 200_000
 """Comparisons of a data set. More would take days, and most likely nobody meant them."""
 Made = tuple[tuple[Item, ...], tuple[int, ...], list[str]]
@@ -221,7 +221,11 @@ class BareProtocol(OptionsProtocol):
 
 
 class CriteriaProtocol(Protocol):
-    """Ask about one answer under all its criteria; the criteria are reordered."""
+    """Ask about one answer under all its criteria; the criteria are reordered.
+
+    With ``[design] alone`` each criterion is also asked by itself, in the same wording, to measure
+    what the others change. Its calls are among those of its text, in one random order.
+    """
 
     def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
         """Return the items with the criteria of a text together, in the order of the rubric.
@@ -264,6 +268,11 @@ class CriteriaProtocol(Protocol):
             check_criteria(criteria)
             shape = Shape(criteria[0].scores, names, len(names))
             subjects.append(Subject(tuple(codes), items[codes[0]], criteria, block, shape, names))
+            if design.alone:
+                subjects += [
+                    _criterion_alone(items[code], code, criterion, block)
+                    for code, criterion in zip(codes, criteria, strict=True)
+                ]
         if not subjects:
             raise LabError(
                 "No text has two or more criteria, so there is no order of criteria to change. "
@@ -284,12 +293,38 @@ class CriteriaProtocol(Protocol):
             )
         return subjects, notes
 
+    def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
+        return with_alone(shape, strategies)
+
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
+        stem: prompts.CriteriaStem = "criteria"
+        if subject.shape.positions == 1:
+            stem = "criterion"
         begun = f"Scores:\n[{ordering.shown[0]}]" if design.answer == "score" else ""
         messages = prompts.criteria_prompt(
-            subject.text, subject.criteria, ordering, sections=design.sections
+            subject.text, subject.criteria, ordering, sections=design.sections, stem=stem
         )
-        return Prompt(messages, prompts.lab_prompt("criteria", design.sections).name, begun)
+        return Prompt(messages, prompts.lab_prompt(stem, design.sections).name, begun)
+
+
+def _criterion_alone(item: Item, code: int, criterion: Criterion, block: str) -> Subject:
+    """Return the subject that asks about one criterion of a text by itself.
+
+    Its ID is that of the text, so that its calls are mixed with those about all criteria.
+    """
+    shape = Shape(criterion.scores, (), 1)
+    return Subject((code,), item, (criterion,), block, shape, (criterion.name,))
+
+
+def with_alone(shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
+    """Return the strategies of a call that scores several, or the only one of one by itself.
+
+    What is asked by itself has one order. It is asked as often as an order of several, and at least
+    twice, to measure the noise.
+    """
+    if shape.positions > 1:
+        return list(strategies)
+    return [Strategy("fixed", ALONE, max(2, *(strategy.repeats for strategy in strategies)))]
 
 
 def _text_of(item: Item) -> str:
@@ -336,14 +371,7 @@ class ResponsesProtocol(Protocol):
         return subjects, notes
 
     def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
-        """Return the strategies of a batch, or the only one of an answer alone.
-
-        An answer alone has one order. It is asked as often as an order of a batch, and at least
-        twice, to measure the noise.
-        """
-        if shape.positions > 1:
-            return list(strategies)
-        return [Strategy("fixed", ALONE, max(2, *(strategy.repeats for strategy in strategies)))]
+        return with_alone(shape, strategies)
 
     def labels(self, subject: Subject, order: tuple[Any, ...]) -> tuple[str, ...]:
         return tuple(f"Response {k}" for k in range(1, len(order) + 1))

@@ -44,6 +44,8 @@ def answer_tokens(judge: JudgeSettings, subject: Subject, *, brief: bool) -> int
         longest = max((len(option.shown_label) for option in options), default=1)
         return min(longest + EMBEDDED_TOKENS_BEHIND_LABEL, LABEL_TOKENS)
     names = subject.shape.targets or tuple("Response 1" for _ in subject.answers)
+    if subject.shape.positions == 1:  # a criterion by itself: its line is all there is
+        names = tuple(str(name) for name in subject.options)
     if not names:
         return EMBEDDED_FEEDBACK_TOKENS
     return sum(EMBEDDED_TOKENS_A_LINE + len(name) // 2 for name in names)

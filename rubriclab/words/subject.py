@@ -424,10 +424,14 @@ def settings(conditions: Sequence[Condition], judge: str, dataset: str) -> dict[
 
 
 def _first_conditions(conditions: Sequence[Condition]) -> list[int]:
-    """Return the first condition of every setting."""
+    """Return the first condition of every setting.
+
+    What was asked about one criterion by itself has no orders: ``words/company.py`` speaks of it.
+    """
     first: dict[tuple[Any, ...], int] = {}
     for code, condition in enumerate(conditions):
-        first.setdefault(condition.setting, code)
+        if not condition.criterion_alone:
+            first.setdefault(condition.setting, code)
     return list(first.values())
 
 
@@ -571,7 +575,7 @@ def _about(conditions: Sequence[Condition], code: int) -> str:
     if len({condition.dataset for condition in conditions}) > 1:
         parts.append(own.dataset)
     named = settings(conditions, own.judge, own.dataset)
-    if len(named) > 1:
+    if len(named) > 1 and not own.criterion_alone:
         names = {conditions[first].setting: name for name, first in named.items()}
         parts.append(names[own.setting])
     return " · ".join(parts)

@@ -49,6 +49,7 @@ OF = {"position": 1, "score": 3, "target": "tone", "order": "1 2", "before": "wi
         "label",
         "dataset",
         "stated",
+        "way",
     ),
     "x",
 )
