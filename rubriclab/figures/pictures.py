@@ -401,7 +401,8 @@ def _without_factor(default: str, variant: str) -> tuple[str, str]:
     """Return two levels of one factor without its name, if both would not fit below a picture."""
     factor, _, level = default.partition(" = ")
     other, _, changed = variant.partition(" = ")
-    if factor != other or len(default) + len(variant) <= MOST_LABELS:
+    several = " = " in level or " = " in changed
+    if several or factor != other or len(default) + len(variant) <= MOST_LABELS:
         return default, variant
     return level, changed
 
