@@ -31,6 +31,8 @@ from rubriclab.words.phrases import (
 )
 from rubriclab.words.subject import CHOICES, UNDECIDED, Subject, sentence_tables, subject_of
 
+MOST_LABELS = 60
+"""Characters of two labels that stand next to each other below a picture."""
 MOST_LINES = 120
 """Lines of single answers in a slope chart: more cannot be told apart. The mean is over all."""
 MOST_TASKS = 8
@@ -391,8 +393,18 @@ def variant_slopes(findings: Findings, subject: Subject) -> Picture | None:
         findings.judgments.arms[code] for code in (subject.default_condition, subject.condition)
     )
     before, after = default.of_run(means(default)), variant.of_run(means(variant))
-    labels = (subject.default, subject.variant)
+    labels = _without_factor(subject.default, subject.variant)
     return _slopes(findings, rows[0], labels, np.arange(len(before)), before, after)
+
+
+def _without_factor(default: str, variant: str) -> tuple[str, str]:
+    """Return two levels of one factor without its name, if both would not fit below a picture."""
+    factor, _, level = default.partition(" = ")
+    other, _, changed = variant.partition(" = ")
+    several = " = " in level or " = " in changed
+    if several or factor != other or len(default) + len(variant) <= MOST_LABELS:
+        return default, variant
+    return level, changed
 
 
 def _slopes(

@@ -11,11 +11,13 @@ import pytest
 import rubriclab.measures  # noqa: F401  every measure
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings
+from rubriclab.figures.pictures import variant_slopes
 from rubriclab.model.data import Criterion, Option
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
 from rubriclab.words.answer import answers
+from rubriclab.words.subject import subjects_of_variants
 from tests.runs.kit import Scripted, ended
 from tests.study.kit import small_plan
 
@@ -80,6 +82,14 @@ def test_a_form_that_passes_more_is_found_and_one_that_changes_nothing_is_not(
     assert (0.08 < row.value < 0.24) == found
     raised = f"sections = {RUBRIC_FIRST} raises the pass rate"
     assert (said(findings).get(RUBRIC_FIRST) == raised) == found
+    drawn = {}
+    for subject in subjects_of_variants(findings, 0):
+        picture = variant_slopes(findings, subject)
+        assert picture is not None
+        drawn[subject.variant] = picture.levels
+    # Two long levels would be printed over each other below the picture, so their factor goes.
+    assert drawn[f"sections = {RUBRIC_FIRST}"] == (USUAL, RUBRIC_FIRST)
+    assert drawn["answer = feedback"] == ("answer = score", "answer = feedback")
     words = [
         (dict(each.of)["variant"], each.verdict)
         for each in findings.select(topic="verdict")
