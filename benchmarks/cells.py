@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
-from scipy import special, stats
+from scipy import stats
 
 from benchmarks import foreign, stopping
 from benchmarks.labelled import labelled_study, planned
@@ -265,7 +265,13 @@ def choice_maker(about: About) -> Callable[..., Answers]:
 
 
 def pass_maker(about: About) -> Callable[..., Answers]:
-    return partial(foreign.pass_answers, change=about.size / 100)
+    return partial(foreign.pass_answers, change=about.size / 100, a_prompt=answers_a_prompt(about))
+
+
+def answers_a_prompt(about: About) -> int:
+    """Return how many answers a prompt has: 3 of a judge “logistic, prompts of 3”."""
+    several = re.search(r"prompts of (\d+)", about.judge)
+    return int(several[1]) if several else 1
 
 
 MAKERS: dict[str, Callable[[About], Callable[..., Answers]]] = {
@@ -292,21 +298,19 @@ def asked(about: About) -> Cell:
         blind_losses=bool(re.search("lost (at random|by prompt)", about.planted)),
     )
     if about.part == "pass or fail":
-        return Cell(made, partial(pass_sizes, about.size / 100))
+        return Cell(made, partial(pass_sizes, about.size / 100, answers_a_prompt(about)))
     return Cell(made, lambda: sizes(maker(np.random.default_rng(10**6), LARGE)))
 
 
-def pass_sizes(change: float) -> dict[str, Any]:
+def pass_sizes(change: float, a_prompt: int) -> dict[str, Any]:
     """Exactly what ``foreign.pass_answers`` plants: a change at the limit must not fall below it by
     chance.
     """
-    shift, (middle, spread) = foreign.pass_shift(change), foreign.PASSES
-    item = special.ndtri((np.arange(20_000) + 0.5) / 20_000) * spread + middle
-    between = special.expit(item + shift / 2) - special.expit(item - shift / 2)
+    weights, between = foreign.pass_rates(foreign.pass_shift(change, a_prompt), a_prompt)
     return {
         "positions": np.array([change, -change]) / 2,
         "mean": {"line": -change},
-        "single": float(np.square(between).mean()),
+        "single": float((weights * np.square(between)).sum()),
     }
 
 

@@ -235,29 +235,70 @@ def chance_of_loss(
 
 # Of a judge that passes or fails: the mean and standard deviation of its items in log-odds.
 PASSES = (0.6, 1.5)
+# Of answers to one prompt: how much of an item's standard deviation they share, and the standard
+# deviations of what they share in one call, and of what the order does to the prompt.
+PROMPT_SHARES, PROMPT_MOOD, PROMPT_EFFECT = 0.8, 0.5, 0.5
+
+
+def _normal(points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points and weights that integrate over a standard normal variable."""
+    points_at, weights = np.polynomial.hermite_e.hermegauss(points)
+    return points_at, weights / weights.sum()
+
+
+def pass_rates(shift: float, a_prompt: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (weights, change of the pass rate) of an item, over items and effects of the order.
+
+    ``shift``: between the two orders, in log-odds; with several answers to a prompt its mean.
+    """
+    fixed = np.zeros(1), np.ones(1)
+    items, mood_of, effect_of = (
+        (500, _normal(9), _normal(15)) if a_prompt > 1 else (20_000, fixed, fixed)
+    )
+    item = special.ndtri((np.arange(items) + 0.5) / items)[:, None, None] * PASSES[1] + PASSES[0]
+    mood, by_mood = mood_of
+    effect, by_effect = effect_of if shift else fixed
+    moved = (shift + PROMPT_EFFECT * effect)[None, :, None] / 2
+    level = item + PROMPT_MOOD * mood[None, None, :]
+    change = (special.expit(level + moved) - special.expit(level - moved)) @ by_mood
+    return np.broadcast_to(by_effect / len(change), change.shape), change
 
 
 @cache
-def pass_shift(change: float) -> float:
+def pass_shift(change: float, a_prompt: int = 1) -> float:
     """How many log-odds between two orders change the pass rate by ``change``, by halving."""
-    item = special.ndtri((np.arange(20_000) + 0.5) / 20_000) * PASSES[1] + PASSES[0]
+    if not change:
+        return 0.0
     low, high = 0.0, 10.0
-    for _ in range(60):
+    for _ in range(40):
         middle = (low + high) / 2
-        moved = np.mean(special.expit(item + middle / 2) - special.expit(item - middle / 2))
-        low, high = (middle, high) if moved < change else (low, middle)
+        weights, moved = pass_rates(middle, a_prompt)
+        low, high = (middle, high) if (weights * moved).sum() < change else (low, middle)
     return (low + high) / 2
 
 
-def pass_answers(rng: Generator, units: int, change: float = 0.0) -> Answers:
+def pass_answers(rng: Generator, units: int, change: float = 0.0, a_prompt: int = 1) -> Answers:
     """Items pass or fail in two orders, each twice; listed first, the low score is given more often
     by ``change`` (a share).
+
+    ``a_prompt``: answers to a prompt. If there are several, they share most of their quality, a
+    mood in each call, and what the order does to them.
     """
     orders, order = rotations(2), np.array([0, 1, 0, 1])
-    item = rng.normal(*PASSES, (units, 1))
-    moved = pass_shift(change) / 2 * np.where(order == 0, -1.0, 1.0)
-    code = (rng.random((units, len(order))) < special.expit(item + moved)).astype(float)
-    return choices(code, order, orders, points=[0.0, 1.0])
+    middle, spread = PASSES
+    shift = np.full((units, 1, 1), pass_shift(change, a_prompt))
+    item = rng.normal(middle, spread, (units, a_prompt, 1))
+    if a_prompt > 1:
+        own = np.sqrt(1 - PROMPT_SHARES**2)
+        shared = PROMPT_SHARES * rng.normal(0, spread, (units, 1, 1))
+        item = middle + shared + own * rng.normal(0, spread, (units, a_prompt, 1))
+        item = item + PROMPT_MOOD * rng.normal(size=(units, 1, len(order)))
+        if change:
+            shift = shift + PROMPT_EFFECT * rng.normal(size=shift.shape)
+    moved = shift / 2 * np.where(order == 0, -1.0, 1.0)
+    code = (rng.random((units, a_prompt, len(order))) < special.expit(item + moved)).astype(float)
+    unit = np.repeat(np.arange(units), a_prompt)
+    return choices(code.reshape(-1, len(order)), order, orders, unit=unit, points=[0.0, 1.0])
 
 
 def option_table(

@@ -13,7 +13,9 @@ from rubriclab.data.rubrics import read_rubric, rubric_notes
 from rubriclab.data.sample import sample_rubrics
 from rubriclab.data.understood import Understood, count_word, listed_numbers, understood
 from rubriclab.model.data import Criterion, Option, Rubric
+from rubriclab.model.passing import MOST_LABEL, passing_score
 from rubriclab.model.text import LabError, count, shorten
+from rubriclab.study.plan_notes import passing_notes
 from rubriclab.words.phrases import NBSP
 
 MOST_CRITERIA = 12
@@ -88,6 +90,7 @@ def body(held: Draft) -> None:
     for criterion in rubric.criteria:
         _shown(criterion)
     _notes(rubric)
+    _passes(held, rubric)
     st.button(
         "Edit rubric",
         icon=":material/edit:",
@@ -176,6 +179,7 @@ def _own(held: Draft) -> None:
     _notes(typed)
     if typed != start:
         held.set_rubric(written(typed))
+    _passes(held, typed)
 
 
 def _pasted() -> str:
@@ -255,6 +259,47 @@ def _notes(rubric: Rubric) -> None:
     """Say which scores are missing or not described."""
     for note in rubric_notes(rubric):
         st.caption(safe(note))
+
+
+def _passes(held: Draft, rubric: Rubric) -> None:
+    """Ask which of two scores passes, and put it into the study.
+
+    Without a scale of two scores there is no such question. The higher score passes if nobody says
+    otherwise, so that is not written into the study.
+    """
+    reading = held.study.reading
+    two = [criterion for criterion in rubric.criteria if len(criterion.options) == 2]
+    if not two:
+        if reading.passes:
+            held.change(reading=reading.model_copy(update={"passes": ""}))
+        return
+    low, high = two[0].options
+    labels = {
+        option.shown_label: f"{shorten(option.shown_label, MOST_LABEL)} (score {option.score})"
+        if option.label
+        else f"Score {option.score}"
+        for option in (high, low)
+    }
+    scores = {option.shown_label: float(option.score) for option in (low, high)}
+    known = high.shown_label
+    try:
+        if passing_score(two[0].scores, scores, reading) == low.score:
+            known = low.shown_label
+    except LabError:  # the rubric was changed, and has no such label any more
+        pass
+    chosen = segments(
+        SETUP["rubric"]["passes"],
+        labels,
+        key=f"rubric-passes-{low.shown_label}-{high.shown_label}",
+        start=known,
+        hidden=False,
+    )
+    for note in passing_notes(two) if chosen == high.shown_label else ():
+        st.caption(safe(note))
+    passes = "" if chosen == high.shown_label else chosen
+    if passes != reading.passes:
+        update = {"passes": passes} | ({"cut": None} if passes else {})
+        held.change(reading=reading.model_copy(update=update))
 
 
 def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:

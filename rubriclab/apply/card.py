@@ -260,6 +260,8 @@ def _study_of_card(
         "design": design,
         "judges": [settings.model_dump(exclude={"base_urls", "key_env", "ca_file"})],
     }
+    if asked.study.reading.passes:
+        body["reading"] = {"passes": asked.study.reading.passes}
     if part.own:
         design["sections"] = ""  # the file that was sent has them in this order already
         body["prompt"] = {"templates": [part.own.file.model_dump()]}

@@ -35,10 +35,8 @@ from rubriclab.model.text import LabError, printable
 
 if TYPE_CHECKING:
     from rubriclab.api import Run
-    from rubriclab.core.drift import Drift
-    from rubriclab.core.operations import Checked, Limit, Word
+    from rubriclab.core.operations import Checked, Drifted, Limit, Word
     from rubriclab.core.topic import Findings
-    from rubriclab.model.judgment import Condition
 
 Target = Annotated[
     str,
@@ -212,16 +210,14 @@ def _checked(
             "rules": RULES,
             "word": word,
             "limits": gate_lines.checked_document(checked),
-            "drift": [gate_lines.drift_document(*part) for part in changed],
+            "drift": [gate_lines.drift_document(part.condition, part.drift) for part in changed],
         }
         return Outcome(document, code)
     lines = [gate_lines.overall(words), *(case.line for case in cases)]
     return Outcome("\n".join(lines), code)
 
 
-def _cases(
-    findings: Findings, checked: list[Checked], changed: list[tuple[Condition, Drift]]
-) -> list[Case]:
+def _cases(findings: Findings, checked: list[Checked], changed: list[Drifted]) -> list[Case]:
     """Return everything that was checked, limits first, each with its name and its text."""
     from rubriclab.exports import gate_lines
 
@@ -229,8 +225,8 @@ def _cases(
     for part in checked:
         name = gate_lines.case_name(part, findings)
         cases.append(Case(name, part.word, gate_lines.checked_line(part, findings)))
-    for condition, drift in changed:
+    for condition, drift, rate in changed:
         name = f"drift of {condition.judge} on {condition.dataset}"
-        line = "\n".join(gate_lines.drift_lines(condition, drift))
+        line = "\n".join(gate_lines.drift_lines(condition, drift, rate))
         cases.append(Case(name, gate_lines.OVERALL[drift.word], line))
     return cases

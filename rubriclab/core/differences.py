@@ -242,7 +242,7 @@ def _difference(pair: Pair, question: str, parts: Sequence[Part], level: float) 
     """Return the row of a question, with its word or the reason why it has none."""
     furthest = _furthest(parts, _reach(pair, question, parts), level, pair.alpha)
     row, a, b = furthest.part
-    limit = _limit(pair, question, points=row.about.unit == "points")
+    limit = _limit(pair, question, points=row.in_points)
     most, why = furthest.most, _why_no_word(pair)
     verdict: Word | str = ""
     if not why:
@@ -282,7 +282,7 @@ def _limit(pair: Pair, question: str, *, points: bool) -> float:
 
 def _reach(pair: Pair, question: str, parts: Sequence[Part]) -> float:
     """Return the most by which one unit can move the difference of a question."""
-    if parts[0].row.about.unit == "points":
+    if parts[0].row.in_points:
         scores = pair.arms[0].scores
         return 2 * float(scores[-1] - scores[0])
     # Shares of one position differ by 1 at most. Advantages, and excesses over noise, are

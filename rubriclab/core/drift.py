@@ -178,11 +178,9 @@ def _changes(
     """
     estimate = partial(_estimate, names=names)
     span = float(np.ptp(answers.points))
+    pass_rate = len(answers.points) == 2 and not answers.choices and not answers.criteria
     limits = limits_by_question(
-        smallest,
-        answers.points,
-        in_points=answers.criteria,
-        pass_rate=len(answers.points) == 2 and not answers.choices,
+        smallest, answers.points, in_points=answers.criteria, pass_rate=pass_rate
     )
     most_lean = span if answers.criteria else 1.0
     leans = [estimate(column, most_lean) for column in moved["lean"].T]
@@ -194,20 +192,24 @@ def _changes(
         [limits["positions"]] * len(leans) + [limits["mean"]] * len(contrasts),
         alpha,
     )
+    # What a position of two gains is half of the contrast: one test then, not two of the same.
+    order_p = _order_p(None if pass_rate and contrasts else moved["lean"], contrasts)
     return {
         "level": _change([estimate(moved["level"][:, 0], span)], [limits["mean"]], alpha),
-        "order": replace(order, p=_order_p(moved["lean"], contrasts), position=largest + 1),
+        "order": replace(order, p=order_p, position=largest + 1),
         "noise": _change([estimate(moved["noise"][:, 0], 1.0)], [limits["single"]], alpha),
     }
 
 
-def _order_p(leans: Floats, contrasts: list[Estimate]) -> float:
+def _order_p(leans: Floats | None, contrasts: list[Estimate]) -> float:
     """Return the p of "no order effect changed": the smallest over all tests, by Sidak's rule.
 
-    ``leans``: (units, positions), tested together; each contrast has a test of its own.
+    ``leans``: (units, positions), tested together, or None; each contrast has a test of its own.
     """
-    known = np.asarray(np.isfinite(leans).all(axis=1), dtype=np.float64)
-    tests = [lean_test(np.nan_to_num(leans), known), *(t_test(e) for e in contrasts)]
+    tests = [t_test(e) for e in contrasts]
+    if leans is not None:
+        known = np.asarray(np.isfinite(leans).all(axis=1), dtype=np.float64)
+        tests.append(lean_test(np.nan_to_num(leans), known))
     if not np.isfinite(tests).any():
         return float("nan")
     return float(1 - (1 - np.nanmin(tests)) ** len(tests))

@@ -11,6 +11,7 @@ from rubriclab.core.drift import Drift, drift
 from rubriclab.core.judgments import grouped
 from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
 from rubriclab.model.judgment import RULES, Condition
+from rubriclab.model.passing import PassRate
 from rubriclab.model.text import LabError, shorten
 from rubriclab.stats.proportions import clopper_pearson
 
@@ -318,7 +319,15 @@ def worst(words: Iterable[Word]) -> Word:
     return "passes"
 
 
-def drifts(before: Findings, after: Findings) -> list[tuple[Condition, Drift]]:
+class Drifted(NamedTuple):
+    """Whether one setting changed. ``rate``: of two scores, what the mean says as a pass rate."""
+
+    condition: Condition
+    drift: Drift
+    rate: PassRate | None
+
+
+def drifts(before: Findings, after: Findings) -> list[Drifted]:
     """Return for every setting that both runs have whether it changed.
 
     Where each run has one judge, its name may differ.
@@ -346,6 +355,10 @@ def drifts(before: Findings, after: Findings) -> list[tuple[Condition, Drift]]:
             "The runs share no setting: data set, what is reordered, variant and scale (and judge)."
         )
     return [
-        (sides[1][key][0].condition, drift(sides[0][key], sides[1][key], smallest))
+        Drifted(
+            sides[1][key][0].condition,
+            drift(sides[0][key], sides[1][key], smallest),
+            after.pass_rate(sides[1][key][0].code),
+        )
         for key in shared
     ]

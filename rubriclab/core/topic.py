@@ -28,6 +28,7 @@ from rubriclab.core.permutation import ALPHA
 from rubriclab.core.variant_effects import Form, form_verdicts, forms
 from rubriclab.core.verdict import Verdict, Verdicts, verdicts
 from rubriclab.model.judgment import Condition, Reorder
+from rubriclab.model.passing import PassRate, pass_rate_of
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import LabError, counted, shorten
 
@@ -57,7 +58,8 @@ class Measure:
     ``contrast``: whether A - B makes sense. ``term``: the key of its definition. ``question``: the
     question whose verdict is about it (a value of QUESTIONS, or gate). ``sign``: what plus and
     minus mean, or what a share counts. ``codes``: what codes in ``Row.of`` are called. ``names``:
-    its name where a call ``chooses`` a winner, or where leans are ``points``.
+    its name where a call ``chooses`` a winner, where leans are ``points``, or where the mean score
+    is a ``pass_rate``.
     """
 
     key: str
@@ -77,6 +79,25 @@ class Measure:
 MEASURES: dict[str, Measure] = {key: Measure(key, **entry) for key, entry in _WORDS.items()}
 
 
+def _of_passes(about: Measure) -> Measure:
+    """Return how a measure in points is written where they are shares of passes."""
+    sign = "+" if about.form.startswith("+") else ""
+    counts_scores = about.key in ("order_change", "repeat_change")
+    return replace(
+        about,
+        name=about.names["pass_rate"],
+        label=about.label.replace("mean score", "pass rate"),
+        form=f"{sign}.1%",
+        unit="share" if counts_scores else "percentage points",
+    )
+
+
+OF_PASSES = {
+    key: _of_passes(about) for key, about in MEASURES.items() if "pass_rate" in about.names
+}
+"""Measures whose points are shares of passes on a scale of two scores that are 1 apart."""
+
+
 @dataclass(frozen=True, eq=False)
 class Row:
     """One number of a run.
@@ -87,6 +108,7 @@ class Row:
     of its interval. ``alpha``: what its p is compared with: less than 5% at a look at part of a
     run. ``verdict``, ``smallest``: of rows that answer a question, the word and the
     smallest effect that matters. ``ends``: an interval that the estimate's rule does not make.
+    ``passes``: whether points of its scale are shares of passes.
     """
 
     measure: str
@@ -102,10 +124,18 @@ class Row:
     verdict: str = ""
     smallest: float = float("nan")
     ends: tuple[float, float] | None = None
+    passes: bool = False
 
     @property
     def about(self) -> Measure:
+        if self.passes and self.measure in OF_PASSES:
+            return OF_PASSES[self.measure]
         return MEASURES[self.measure]
+
+    @property
+    def in_points(self) -> bool:
+        """Return whether the number is in points of the scale, however it is written."""
+        return MEASURES[self.measure].unit == "points"
 
     @property
     def value(self) -> float:
@@ -314,6 +344,26 @@ class Findings:
         """Return the smallest change of the mean that matters, in points of a condition's scale."""
         return self.reading.smallest.points(self.conditions[condition].scores)
 
+    def pass_rate(self, condition: int) -> PassRate | None:
+        """Return what the mean score of a condition says as a pass rate.
+
+        None unless its calls give one of two scores. Raises LabError for ``[reading] passes`` that
+        is neither a label nor a score of them.
+        """
+        return self._pass_rates[condition]
+
+    @cached_property
+    def _pass_rates(self) -> list[PassRate | None]:
+        made: list[PassRate | None] = []
+        for code, about in enumerate(self.conditions):
+            rate = None
+            if about.reorder in ("options", "bare") and len(about.scores) == 2:
+                labels = self.judgments.labels_of(code)
+                passing = self.judgments.passing_score(code, self.reading)
+                rate = pass_rate_of(about.scores, labels, passing)
+            made.append(rate)
+        return made
+
     # -------------------------------------------------------------------------------- the verdicts
     def verdicts_of(self, condition: int) -> Verdicts | None:
         """Return the verdicts about the orders of a condition's setting.
@@ -451,7 +501,9 @@ class Findings:
         cautions: list[Caution] = []
         for made in self._made():
             if isinstance(made, Row):
-                rows.append(made)
+                rate = self.pass_rate(made.condition)
+                in_shares = rate is not None and rate.in_shares
+                rows.append(replace(made, passes=True) if in_shares else made)
             else:
                 cautions.append(made)
         return rows, cautions

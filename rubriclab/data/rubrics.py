@@ -17,6 +17,7 @@ from rubriclab.data.pasted_rubric import criteria_of_text
 from rubriclab.data.tables import Table, as_file, json_value, read_table
 from rubriclab.data.worker import WORKER
 from rubriclab.model.data import MAX_OPTIONS, Criterion, Option, Rubric
+from rubriclab.model.passing import BAD, GOOD, known_word
 from rubriclab.model.text import LabError, look_alike, shorten, storable
 
 NUMBER = re.compile(r"[-+]?[\d_.:xob]+")
@@ -119,7 +120,7 @@ def _pasted_value(text: str) -> Any:
     else:
         return None
     if isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
-        of_options = all("score" in part for part in value)
+        of_options = all("score" in part or set(part) <= {"label", "description"} for part in value)
         value = {"options": value} if of_options else {"criteria": value}
     if isinstance(value, Mapping) and value and all(_whole(key) is not None for key in value):
         value = {"options": dict(value)}
@@ -211,17 +212,58 @@ def _criterion(value: Any, where: str) -> Criterion:
         raise LabError(
             f"{where}: options has to be a list with score and description of each option."
         )
+    parts = [
+        _table(option, {"score", "description", "label"}, f"{where}, option {k}")
+        for k, option in enumerate(options, 1)
+    ]
+    if parts and all(part.get("score") is None for part in parts):
+        parts = _scored_by_label(parts, where)
     made = []
-    for k, option in enumerate(options, 1):
+    for k, part in enumerate(parts, 1):
         here = f"{where}, option {k}"
-        parts = _table(option, {"score", "description", "label"}, here)
-        score = _whole(parts.get("score"))
+        score = _whole(part.get("score"))
         if score is None:
             raise LabError(
-                f"{here}: the score is {shorten(repr(parts.get('score')), 40)}. Use a whole number."
+                f"{here}: the score is {shorten(repr(part.get('score')), 40)}. Use a whole number."
+                f"{_cure_of_halves(parts)}"
             )
-        made.append(Option(score, _text(parts, "description", here), _text(parts, "label", here)))
+        made.append(Option(score, _text(part, "description", here), _text(part, "label", here)))
     return Criterion(_text(body, "name", where), tuple(made), _text(body, "description", where))
+
+
+def _scored_by_label(parts: Sequence[Mapping[str, Any]], where: str) -> list[dict[str, Any]]:
+    """Return options that have labels and no scores with the scores 0 and 1.
+
+    Two labels may say by themselves which of them is good: yes and no, pass and fail. Of others it
+    is not guessed whether they run from best to worst. Raises LabError for these.
+    """
+    labels = [_text(part, "label", where) for part in parts]
+    known = {GOOD: 1, BAD: 0}
+    words = [known_word(label) for label in labels]
+    if sorted(words) == sorted(known):
+        return [{**part, "score": known[word]} for part, word in zip(parts, words, strict=True)]
+    example = "Bad 0, Good 1"
+    named = [shorten(label, 20) for label in labels if label]
+    if 1 < len(named) <= MAX_OPTIONS:
+        first = ", ".join(f"{label} {k}" for k, label in enumerate(named))
+        example = f"{first}, if {named[-1]} is best"
+    raise LabError(
+        f"{where}: no option has a score. Give each option a score, for example {example}."
+    )
+
+
+def _cure_of_halves(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return how to write scores of which some are halves; empty where that is not the fault."""
+    try:
+        scores = [float(part["score"]) for part in parts]
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return ""
+    twice = [_whole(2 * score) for score in scores]
+    if None in twice:
+        return ""
+    doubled = ", ".join(str(score) for score in twice)
+    written = ", ".join(f"{score:g}" for score in scores)
+    return f" Double the scores ({doubled}) and put {written} as labels."
 
 
 def _table(value: Any, known: set[str], where: str) -> dict[str, Any]:

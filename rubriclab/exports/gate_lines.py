@@ -14,6 +14,7 @@ from rubriclab.core.operations import Checked, Derived, Word, worst
 from rubriclab.core.topic import REASONS, Findings, Measure
 from rubriclab.exports.table import as_json
 from rubriclab.model.judgment import Condition
+from rubriclab.model.passing import PassRate
 from rubriclab.model.text import printable
 from rubriclab.words.phrases import (
     condition_name,
@@ -81,8 +82,11 @@ def _checked_document(checked: Checked) -> dict[str, Any]:
     }
 
 
-def drift_lines(condition: Condition, drift: Drift) -> list[str]:
-    """Say whether one judge changed in one setting, then its level, order effect and noise."""
+def drift_lines(condition: Condition, drift: Drift, rate: PassRate | None = None) -> list[str]:
+    """Say whether one judge changed in one setting, then its level, order effect and noise.
+
+    ``rate``: of two scores, what the mean score says as a pass rate.
+    """
     head = (
         f"{say(drift.word, WORDS)}: {condition_name(condition)}, {drift.units} independent units "
         f"in both runs."
@@ -90,37 +94,61 @@ def drift_lines(condition: Condition, drift: Drift) -> list[str]:
     if drift.identical:
         return [head, f"  {say('identical', WORDS)}"]
     changes = [
-        f"  {_change_line(condition, question, change, 1 - drift.alpha)}"
+        f"  {_change_line(condition, question, change, 1 - drift.alpha, rate)}"
         for question, change in drift.questions.items()
     ]
     return [head, *changes]
 
 
-def _change_line(condition: Condition, question: str, change: Change, level: float) -> str:
+def _change_line(
+    condition: Condition, question: str, change: Change, level: float, rate: PassRate | None
+) -> str:
     """Say how one question changed, or why that is not known. ``level``: of the interval."""
     said = REASONS.get(change.why, "")
     if math.isfinite(change.value):
-        said = _change(condition, question, change, level)
+        said = _change(condition, question, change, level, rate)
         if change.why == "few_swaps":
             said = f"{said} {REASONS[change.why]}"
     return f"{say(change.word, WORDS)}: {say(question, WORDS)}: {said}"
 
 
-def _change(condition: Condition, question: str, change: Change, level: float) -> str:
+def _change(
+    condition: Condition, question: str, change: Change, level: float, rate: PassRate | None
+) -> str:
     """Say how much a question changed, which way, with its interval."""
     points = question == "level" or (question == "order" and condition.joint)
     form, unit, scale = (".2f", " points", 1.0) if points else (".0f", " percentage points", 100.0)
     key = "order_points_said" if question == "order" and points else f"{question}_said"
-    known = interval_text(scale * change.low, scale * change.high, "+" + form, level)
+    names = {}
+    if rate is not None:
+        key, names = f"{question}_rate_said", {"high": rate.passes, "low": rate.fails}
+        form, unit, scale = ".1f", " percentage points", _scale_of_rate(question, change, rate)
+    low, high = sorted((scale * change.low, scale * change.high))
+    known = interval_text(low, high, "+" + form, level)
+    value = scale * change.value
     return say(
         key,
         WORDS,
-        size=number(abs(scale * change.value), form) + unit,
+        size=number(abs(value), form) + unit,
         inside=known or lowered(REASONS.get(change.why, "")),
         position=str(change.position or ""),
-        way="higher" if change.value > 0 else "lower",
-        more="more" if change.value > 0 else "less",
+        way="higher" if value > 0 else "lower",
+        more="more" if value > 0 else "less",
+        **names,
     )
+
+
+def _scale_of_rate(question: str, change: Change, rate: PassRate) -> float:
+    """Return what turns a change into percentage points: of the pass rate, or of verdicts.
+
+    What the option listed first gains is half of what the pass rate changes by when the score that
+    passes is listed first; what the second one gains is minus that.
+    """
+    if question == "level":
+        return rate.factor
+    if question == "noise":
+        return 100.0
+    return 200.0 if change.position == 1 else -200.0
 
 
 def drift_document(condition: Condition, drift: Drift) -> dict[str, Any]:

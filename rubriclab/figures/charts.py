@@ -585,13 +585,16 @@ def tallies(picture: Picture, palette: Palette) -> go.Figure:
         orientation="h",
         width=0.52,
         marker={"color": [_bar_colour(point, palette) for point in points]},
+        error_x=_whiskers(points, palette),
         **_about(points),
     )
     for y, point in enumerate(points):
         font: dict[str, Any] = {"size": 14, "color": palette.text}
         if point.decided:
             font |= {"weight": 700, "color": palette.effect}
-        _write(figure, point.text, x=point.value, y=y, xanchor="left", xshift=8, font=font)
+        _write(figure, point.text, x=point.top, y=y, xanchor="left", xshift=8, font=font)
+    if math.isfinite(picture.target):
+        figure.add_vline(x=picture.target, line=_dotted(palette))
     most = picture.span or max(point.value for point in points) or 1.0
     figure.update_xaxes(range=[0, 1.45 * most], visible=False)
     _axis(figure.update_yaxes, names, "", 40, showgrid=False, tickfont={"color": palette.text})

@@ -396,12 +396,12 @@ def order_or_noise(subject: Subject) -> OrderOrNoise | None:
 
 def passes(findings: Findings, subject: Subject) -> Passes | None:
     """Return how many calls passed in each of two orders; None unless a list has two scores."""
-    if subject.kind != "pass_rate" or not subject.scores:
+    if subject.kind != "pass_rate" or subject.rate is None:
         return None
     arm = findings.judgments.arms[subject.condition]
-    high = max(subject.scores)
-    passed = arm.value == high
-    first_listed = np.array([arm.names[code] == high for code in arm.shown[:, 0]])[arm.order]
+    passing = subject.rate.score
+    passed = arm.value == passing
+    first_listed = np.array([arm.names[code] == passing for code in arm.shown[:, 0]])[arm.order]
     counts = []
     for listed in (first_listed, ~first_listed):
         own = arm.ok & listed
@@ -410,8 +410,8 @@ def passes(findings: Findings, subject: Subject) -> Passes | None:
     if not of_first or not of_last:
         return None
     listed_first, listed_last = (
-        say("passes_of", WORDS, calls=f"{calls:,}", score=f"{score:g}")
-        for calls, score in ((of_first, high), (of_last, min(subject.scores)))
+        say("passes_of", WORDS, calls=f"{calls:,}", score=score)
+        for calls, score in ((of_first, subject.rate.passes), (of_last, subject.rate.fails))
     )
     return Passes(
         title=say("passes", WORDS, answers=count(subject.items, "answer")),

@@ -135,9 +135,9 @@ class Picture:
     ``smallest_x``: of a plane, the same along its horizontal axis; only what is small on both axes
     is then coloured.
     ``reference``: the text at the right end of the dotted line of bars. ``target``: a dotted
-    line of curves. ``span``: of cells, the distance from the centre that has full colour; None
-    where cells are shares. ``scale``: the ends of the scores. ``mean``, ``difference``:
-    of slopes, the two ends of the mean line, and the difference drawn next to them. ``left_out``:
+    line of curves, and of tallies. ``span``: of cells, the distance from the centre that has full
+    colour; None where cells are shares. ``scale``: the ends of the scores. ``mean``,
+    ``difference``: of slopes, the two ends of the mean line, and what is beside. ``left_out``:
     lines that are not drawn. ``apart``: of curves, a level whose marks are hollow, and that no line
     joins with the others. ``panels``: pictures next to each other that share their axes; each
     has a ``title``, and below it a ``subtitle``. ``own_scales``: whether each panel has a vertical

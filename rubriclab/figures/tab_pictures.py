@@ -62,7 +62,8 @@ def difference_forest(rows: Sequence[Row], names: tuple[str, str]) -> Picture | 
     axis = f"{unit}, {first} {MINUS} {second}"
     points = []
     for row in kept:
-        label = say(f"label_{row.counts['question']}", ("compare",))
+        rate = "rate_" if row.passes else ""
+        label = say(f"label_{rate}{row.counts['question']}", ("compare",))
         form = row.about.form
         interval = ends(*row.interval, form) or reason(row)
         points.append(mark(row, label, f"{label}: {number(row.value, form)}", axis, interval))

@@ -6,11 +6,13 @@ names the other: on a scale such as 1 Pass, 2 Fail. Everything that says or draw
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from rubriclab.model.data import Criterion
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import LabError, look_alike, shorten
 
+GOOD, BAD = "good", "bad"
 GOOD_LABELS = frozenset({"pass", "passed", "good", "yes", "correct", "met", "true", "ok"})
 """Labels that usually mean that an answer passes, as ``look_alike`` writes them."""
 BAD_LABELS = frozenset(
@@ -19,6 +21,49 @@ BAD_LABELS = frozenset(
 """Labels that usually mean that it fails."""
 MOST_LABEL = 30
 """Characters of a label in a sentence."""
+
+
+@dataclass(frozen=True)
+class PassRate:
+    """What the mean of a scale of two scores says: the share of answers that pass.
+
+    ``passes``, ``fails``: what sentences call the two scores: “Pass”, or “score 1”. ``score``,
+    ``other``: the scores themselves.
+    """
+
+    passes: str
+    fails: str
+    score: float
+    other: float
+
+    @property
+    def factor(self) -> float:
+        """What turns points of the mean score into percentage points of the pass rate."""
+        return 100 / (self.score - self.other)
+
+    @property
+    def in_shares(self) -> bool:
+        """Return whether a change in points is the same number as a change of the share."""
+        return self.score - self.other == 1
+
+
+def pass_rate_of(
+    scores: Sequence[float], labels: Mapping[float, str], passing: float
+) -> PassRate | None:
+    """Return the pass rate of a scale of two scores, None of another scale.
+
+    ``labels``: the label of each score. ``passing``: the score that passes (``passing_score``).
+    """
+    if len(scores) != 2:
+        return None
+    other = next(score for score in scores if score != passing)
+    passes, fails = (_score_name(score, labels.get(score, "")) for score in (passing, other))
+    return PassRate(passes, fails, passing, other)
+
+
+def _score_name(score: float, label: str) -> str:
+    """Return what a sentence calls a score: its label, or “score 1”."""
+    return f"score {score:g}" if label in ("", f"{score:g}") else shorten(label, MOST_LABEL)
 
 
 def passing_score(
@@ -86,9 +131,16 @@ def no_two_scores(passes: str) -> str:
     )
 
 
+def known_word(label: str) -> str:
+    """Return GOOD or BAD for a label that usually means that; empty for others."""
+    if look_alike(label) in GOOD_LABELS:
+        return GOOD
+    return BAD if look_alike(label) in BAD_LABELS else ""
+
+
 def looks_reversed(criterion: Criterion) -> bool:
     """Return whether of two scores the lower one alone has a label that usually means a pass."""
     if len(criterion.options) != 2:
         return False
-    low, high = (look_alike(option.label) in GOOD_LABELS for option in criterion.options)
+    low, high = (known_word(option.label) == GOOD for option in criterion.options)
     return low and not high

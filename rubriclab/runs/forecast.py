@@ -397,6 +397,7 @@ class _Search:
     needed: units that the answer No takes.
     answers: what is asked about, and its noun.
     effect: how the effect is called; {size} is filled in.
+    rate: of two scores, what turns points into percentage points of the pass rate; else NaN.
     """
 
     find: Callable[[int], float | None]
@@ -404,6 +405,7 @@ class _Search:
     answers: int
     noun: str
     effect: str
+    rate: float = math.nan
 
 
 def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None) -> Power:
@@ -420,7 +422,7 @@ def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None)
     for_effect = None
     if effect is not None and search.find(MOST_GROUPS) is not None:
         for_effect = _units_for(search, effect)
-        sentence += f" {_effect_sentence(part, units, effect, for_effect)}"
+        sentence += f" {_effect_sentence(part, search, units, effect, for_effect)}"
     return Power(
         answers=search.answers,
         groups=units.number,
@@ -525,7 +527,16 @@ def _search_scores(
         answers=len(part.dataset.items),
         noun="answer",
         effect="a change of the mean of {size} points or more",
+        rate=_pass_rate_factor(part),
     )
+
+
+def _pass_rate_factor(part: PlanPart) -> float:
+    """Return what turns points into percentage points of the pass rate; NaN without a pass rate."""
+    scales = {shape.scores for shape in _shapes(part)}
+    two = part.axis == "options" and scales and all(len(scores) == 2 for scores in scales)
+    spans = {scores[-1] - scores[0] for scores in scales} if two else set()
+    return 100 / spans.pop() if len(spans) == 1 else math.nan
 
 
 def _shapes(part: PlanPart) -> list[Shape]:
@@ -558,7 +569,11 @@ def _power_sentence(
     if units.noun != search.noun:
         given += f" {'to' if search.noun == 'answer' else 'about'} "
         given += count(units.number, units.noun)
-    can = f"With {given}, this run can detect {search.effect.format(size=f'{smallest:.2g}')}."
+    effect = search.effect.format(size=f"{smallest:.2g}")
+    if math.isfinite(search.rate):
+        size = f"{smallest * search.rate:.2g}"
+        effect = f"a change of the pass rate of {size} percentage points or more"
+    can = f"With {given}, this run can detect {effect}."
     least = count(search.needed, units.noun)
     if search.needed > units.number:
         return f"{can} It is too small to rule out a bias, which takes at least {least}."
@@ -573,8 +588,12 @@ def _units_for(search: _Search, effect: float) -> int:
     return MIN_UNITS + index
 
 
-def _effect_sentence(part: PlanPart, units: PartUnits, effect: float, needed: int) -> str:
+def _effect_sentence(
+    part: PlanPart, search: _Search, units: PartUnits, effect: float, needed: int
+) -> str:
     unit = "percentage points" if part.axis in CHOICES else "points"
+    if math.isfinite(search.rate):
+        effect, unit = effect * search.rate, "percentage points"
     number = f"{needed:,} {units.noun}s"
     if needed >= MOST_GROUPS:
         number = f"more than {MOST_GROUPS:,} {units.noun}s"

@@ -48,7 +48,7 @@ from rubriclab.words.subject import (
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
 """Badges of questions that are not about orders, by their verdicts."""
 TITLES: dict[str, dict[str, str]] = {
-    kind: SENTENCES[kind]["titles"] for kind in (*AXES, "pass_rate", "variant")
+    kind: SENTENCES[kind]["titles"] for kind in (*AXES, "pass_rate", "variant", "variant_pass_rate")
 }
 """The questions that exist for each kind of list, and for a variant, with their titles."""
 SAID_BY_QUESTIONS = {
@@ -62,6 +62,7 @@ MOST_NAME = 100
 """Max characters of a judge's name in a sentence."""
 MOST_ABOUT = 120
 """Max characters of data set and setting in a line on a terminal."""
+PERCENTAGE_POINTS = "percentage points"
 FLAT_POINTS = 0.005
 """A smaller number would be written as 0.00. No sentence says that scores rise or fall by that."""
 
@@ -262,20 +263,21 @@ def _say(subject: Subject, key: str, position: int | None = None, /, **fields: A
         "asked_about": asked_about(subject),
         "form": shorten(subject.variant),
         "default": shorten(subject.default),
-        "level": _level(subject),
         "criterion": shorten(subject.criterion),
         "alone": f"{number(alone)}{NBSP}points",
         "position": position + 1,
         **_places(subject, position),
-        "high": f"{max(subject.scores, default=0):g}",
-        "low": f"{min(subject.scores, default=0):g}",
+        **_scores_named(subject),
     }
     return say(key, sentence_tables(subject), **(own | fields))
 
 
-def _level(subject: Subject) -> str:
-    """Return what the mean of the scores is called: on a scale of two, it is the pass rate."""
-    return "pass rate" if subject.has_pass_rate else "mean score"
+def _scores_named(subject: Subject) -> dict[str, str]:
+    """Name the score that passes and the one that fails; nothing where there is no pass rate."""
+    if subject.rate is None:
+        return {}
+    high, low = subject.rate.passes, subject.rate.fails
+    return {"high": high, "low": low, "High": high[:1].upper() + high[1:]}
 
 
 def _averaged(subject: Subject) -> str:
@@ -446,8 +448,8 @@ def _note(subject: Subject) -> str:
 
     No verdict is about two single orders, so these numbers have no other place.
     """
-    if not subject.gate_open or subject.reorder != "options" or subject.variant:
-        return ""
+    if not subject.gate_open or subject.kind != "options":
+        return ""  # of two scores the verdict is about the two orders already
     reversal = _reversed_list(subject)
     if reversal and _furthest_are_reversed(subject):
         return reversal  # the gap would say the same number of the same two orders
@@ -553,10 +555,9 @@ def _numbers(subject: Subject, question: str) -> dict[str, str]:
     if question == "single":
         unit, form, factor = "in 100", ".0f", 100.0
     elif question == "positions" and not subject.in_points:
-        unit, form, factor = "percentage points", f".{LEAST_DECIMALS}f", 100.0
-    elif question == "mean" and subject.has_pass_rate:
-        span = max(subject.scores) - min(subject.scores)
-        unit, form, factor = "percentage points", f".{LEAST_DECIMALS}f", 100.0 / span
+        unit, form, factor = PERCENTAGE_POINTS, f".{LEAST_DECIMALS}f", 100.0
+    elif question == "mean" and subject.rate is not None:
+        unit, form, factor = PERCENTAGE_POINTS, f".{LEAST_DECIMALS}f", abs(subject.rate.factor)
     limits = (0.0, verdict.smallest * factor)
     low, high = (end * factor for end in verdict.interval)
     inside = ends(low, high, form, limits=limits)
@@ -621,7 +622,7 @@ def _headline(subject: Subject) -> str:
 def _key_of_bias(subject: Subject) -> str:
     """Return which headline says what an order effect is about."""
     if subject.kind == "pass_rate" and subject.is_(EFFECT, "mean"):
-        return _way(-subject.line, "up", "down")  # the line is of the list from low to high
+        return _way(subject.rate_moved, "up", "down")
     if subject.is_(EFFECT, "positions"):
         return "some" if subject.lead is None else _way(subject.leans[subject.lead], "up", "down")
     return "mean" if subject.is_(EFFECT, "mean") else "single"
@@ -630,7 +631,7 @@ def _key_of_bias(subject: Subject) -> str:
 def _key_of_small_bias(subject: Subject) -> str:
     """Return which headline says that a bias is there, and smaller than matters."""
     if subject.kind == "pass_rate" and math.isfinite(subject.line):
-        return _way(-subject.line, "lean_up", "lean_down")
+        return _way(subject.rate_moved, "lean_up", "lean_down")
     positions = subject.positions
     if positions is None or not positions.above_zero or subject.lead is None:
         return "lean_some"
@@ -658,7 +659,7 @@ def _headline_of_variant(subject: Subject) -> str:
     """Return the answer about a variant in place of the default, in one sentence."""
     same = subject.is_(EQUIVALENT, "mean")
     if subject.is_(EFFECT, "mean"):
-        return _say(subject, _way(subject.shift, "mean_raised", "mean_lowered", "mean"))
+        return _say(subject, _way(_shift_up(subject), "mean_raised", "mean_lowered", "mean"))
     if subject.gate_open and subject.is_(EQUIVALENT, *subject.questions):
         return _say(subject, "small")
     if subject.gate_open or subject.is_(EFFECT, "single"):
@@ -666,6 +667,11 @@ def _headline_of_variant(subject: Subject) -> str:
         mean_same = _say(subject, "mean_same") if same else ""
         return _say(subject, key, mean_same=mean_same)
     return _say(subject, "no_position" if same else "open")
+
+
+def _shift_up(subject: Subject) -> float:
+    """Return by how much a variant moves the mean score, or the pass rate: its sign is of use."""
+    return subject.shift if subject.rate is None else subject.shift * subject.rate.factor
 
 
 def _way(value: float, up: str, down: str, unknown: str = "") -> str:
@@ -685,7 +691,10 @@ def _question(subject: Subject, question: str, verdict: Verdict) -> Question:
         key = f"{question}_{_decided(subject, question, verdict)}"
         fields = _fields_of_decided(subject, verdict, numbers)
         sentence = _say(subject, key, subject.named, **numbers, **fields)
-    title = TITLES[subject.kind][question].format(level=_level(subject))
+    titles = TITLES[subject.kind]
+    if subject.variant and subject.rate is not None:
+        titles = TITLES["variant_pass_rate"]
+    title = titles[question]
     return Question(subject.words[question], title, sentence, verdict.word)
 
 
@@ -779,7 +788,7 @@ def _mean_effect(subject: Subject) -> str:
     descending ones, wherever they begin. ``trend_``: a straight line over the positions.
     """
     if subject.variant:
-        return _way(subject.shift, "up", "down", "away")
+        return _way(_shift_up(subject), "up", "down", "away")
     kind = ""
     if subject.by_turn and subject.kind == "options":
         kind = "turn_"

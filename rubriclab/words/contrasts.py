@@ -10,6 +10,7 @@ import pandas as pd
 
 from rubriclab.core.differences import Pair
 from rubriclab.core.topic import Findings, Row
+from rubriclab.model.passing import PassRate
 from rubriclab.model.text import count, shorten
 from rubriclab.words.answer import Answer, Question
 from rubriclab.words.phrases import (
@@ -64,6 +65,8 @@ def compare_answer(pair: Pair, names: tuple[str, str], rows: Sequence[Row]) -> A
         key = "sizes" if pair.why else "early"
     else:
         key, position = _headline(rows)
+        if key == "mean" and pair.findings[0].pass_rate(pair.arms[0].code) is not None:
+            key = "rate"
         fields["position"] = position
     return Answer(
         judge=names[0],
@@ -100,22 +103,23 @@ def _headline_of_effect(question: str, row: Row) -> str:
 
 def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
     """Return the question of one difference, with its badge."""
-    points = row.about.unit == "points"
     question, scores = row.counts["question"], pair.arms[0].condition.scores
-    unit, form, factor = ("points", ".2f", 1.0) if points else ("percentage points", ".0f", 100.0)
-    limits = (0.0, row.smallest * factor, -row.smallest * factor)
-    low, high = (end * factor for end in row.interval)
+    rate = pair.findings[0].pass_rate(pair.arms[0].code)
+    unit, form, factor = _unit(row, rate)
+    limit = row.smallest * abs(factor)
+    limits = (0.0, limit, -limit)
+    low, high = sorted(end * factor for end in row.interval)
     x, y, size = _sides(row, factor, int(form[1]), limits)
-    if points:
-        x, y = f"{x}{NBSP}points", f"{y}{NBSP}points"
+    if row.in_points:
+        x, y = f"{x}{NBSP}{unit}", f"{y}{NBSP}{unit}"
     several = question == "positions" and row.counts["parts"] > 1
     fields = names | {
         "x": x,
         "y": y,
-        "way": "more" if row.value > 0 else "less",
+        "way": "more" if row.value * factor > 0 else "less",
         "why": reason(row),
-        "limit": f"{number(row.smallest * factor, form, limits)}{NBSP}{unit}",
-        "most": f"{number(row.counts['most'] * factor, form, limits)}{NBSP}{unit}",
+        "limit": f"{number(limit, form, limits)}{NBSP}{unit}",
+        "most": f"{number(row.counts['most'] * abs(factor), form, limits)}{NBSP}{unit}",
         "groups": count(row.estimate.units, "group"),
         "inside": ends(low, high, form, limits=limits),
         "size": f"{size}{NBSP}{unit}",
@@ -125,8 +129,12 @@ def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
         "last": f"{scores[-1]:g}" if scores else "",
         "none": say("none_of_several", WORDS) if several else "",
     }
+    if rate is not None:
+        fields |= {"high": rate.passes, "low": rate.fails}
     title = f"title_{row.measure}"
-    if question == "mean" and pair.arms[0].condition.reorder != "options":
+    if rate is not None and row.in_points:
+        title = f"title_rate_{question}"
+    elif question == "mean" and pair.arms[0].condition.reorder != "options":
         title = "title_listed"
     key = "why" if row.why and row.verdict == UNDECIDED else row.verdict
     return Question(
@@ -135,6 +143,23 @@ def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
         sentence=say(f"said_{key}", WORDS, **fields),
         verdict=row.verdict,
     )
+
+
+def _unit(row: Row, rate: PassRate | None) -> tuple[str, str, float]:
+    """Return (the unit of a question's numbers, their form, what turns a number into that unit).
+
+    Points of two scores are percentage points: of the pass rate where the score that passes is
+    listed first, minus that where it is listed last; and of single verdicts.
+    """
+    if not row.in_points:
+        return "percentage points", ".0f", 100.0
+    if rate is None:
+        return "points", ".2f", 1.0
+    factor = abs(rate.factor)
+    if row.counts["question"] == "mean":
+        # The row is of the list from low to high, in points. In it the higher score is last.
+        factor = -factor
+    return "percentage points", ".1f", factor
 
 
 def _sides(
@@ -149,7 +174,7 @@ def _sides(
     low, high = row.interval
     inside = (-math.inf, math.inf)
     if math.isfinite(low) and math.isfinite(high):
-        inside = (low * factor, high * factor)
+        inside = (min(low * factor, high * factor), max(low * factor, high * factor))
     # Answers that one side lost may leave a difference that is not that of the two means.
     if math.isclose(a - b, row.value, abs_tol=1e-9):
         decimals = decimals_of_difference(
@@ -158,8 +183,12 @@ def _sides(
         size = shown_difference(a * factor, b * factor, decimals)
     else:
         size = row.value * factor
-    sign, _, kind = row.about.form.partition(".")
-    written = f"{sign}.{decimals}{kind[-1]}"
+    sign = "+" if row.about.form.startswith("+") else ""
+    if row.in_points:
+        written = f"{sign}.{decimals}f"
+        a, b = a * factor, b * factor
+    else:
+        written = f"{sign}.{decimals}{row.about.form[-1]}"
     return number(a, written), number(b, written), number(abs(size), f".{decimals}f")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from rubriclab.core.topic import REASONS, Caution, Measure, Row
 from rubriclab.model.judgment import Condition, order_text, variant_text
+from rubriclab.model.passing import PassRate
 from rubriclab.model.text import counted, shorten
 
 MINUS, NBSP = "\u2212", "\u00a0"
@@ -282,7 +283,8 @@ def inside(row: Row, about: Measure | None = None) -> str:
 
 def _of_shares(about: Measure) -> bool:
     """Return whether a measure is a difference of shares, which is written in points of 100."""
-    return about.form.startswith("+") and about.form.endswith("%")
+    signed = about.form.startswith("+") or about.unit == "percentage points"
+    return signed and about.form.endswith("%")
 
 
 def lowered(sentence: str) -> str:
@@ -290,20 +292,40 @@ def lowered(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:].rstrip(".")
 
 
-def row_numbers(row: Row, smallest: float = 0.0) -> dict[str, str]:
+def row_numbers(row: Row, smallest: float = 0.0, rate: PassRate | None = None) -> dict[str, str]:
     """Write what a sentence says of a row, each number with its unit and on its side of what
     decides.
 
     ``size``: its number without sign; ``inside``: its interval, or why there is none; ``limit``:
-    the ``smallest`` effect that matters.
+    the ``smallest`` effect that matters. ``rate``: of two scores, whose points are written as
+    percentage points of the pass rate.
     """
-    unit = f"{NBSP}points" if row.about.unit == "points" else ""
-    known = ends(*row.interval, ".2f", row.level, (0.0, smallest, -smallest))
+    unit, form, factor = "", ".2f", 1.0
+    if row.in_points:
+        unit = f"{NBSP}points"
+    if row.in_points and rate is not None:
+        unit, form, factor = f"{NBSP}percentage points", ".1f", abs(rate.factor)
+    limit = smallest * abs(factor)
+    low, high = (factor * end for end in row.interval)
+    known = ends(low, high, form, row.level, (0.0, limit, -limit))
     return {
-        "size": f"{number(abs(row.value))}{unit}",
+        "size": f"{number(abs(row.value * factor), form)}{unit}",
         "inside": known or lowered(reason(row)),
-        "limit": f"{number(smallest)}{unit}",
+        "limit": f"{number(limit, form if rate is None else '.3g')}{unit}",
     }
+
+
+def size_numbers(row: Row, smallest: float, rate: PassRate) -> dict[str, str]:
+    """Write what a sentence says of a change of the pass rate that names its direction in words.
+
+    As ``row_numbers``; but ``inside`` is the interval of the size, so an end beyond 0 is negative.
+    """
+    numbers = row_numbers(row, smallest, rate)
+    factor = abs(rate.factor) if row.value >= 0 else -abs(rate.factor)
+    limit = smallest * abs(factor)
+    low, high = sorted(factor * end for end in row.interval)
+    known = ends(low, high, ".1f", row.level, (0.0, limit, -limit))
+    return numbers | {"inside": known or numbers["inside"]}
 
 
 def value_text(row: Row, about: Measure | None = None) -> str:

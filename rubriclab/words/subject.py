@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rubriclab.core.cells import is_full
+from rubriclab.core.estimate import share
 from rubriclab.core.fairness import FreeMass, free_mass
 from rubriclab.core.judgments import Arm, widest
 from rubriclab.core.ladder import (
@@ -36,7 +37,10 @@ from rubriclab.core.verdict import (
     Verdicts,
 )
 from rubriclab.measures.advice import Action, decide, gap_matters
+from rubriclab.measures.rated import rated
+from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import Condition, level_text, variant_text
+from rubriclab.model.passing import PassRate
 from rubriclab.words.phrases import SENTENCES, decimals_of_difference, order_title
 
 AXES = {
@@ -87,10 +91,10 @@ class Subject:
     whether the contrast of the mean is a line through more orders than a list and its reverse.
     ``orders``: how many orders the verdicts rest on. ``gap``: the row of the two orders furthest
     apart; ``reversed_list``: the row of the list and its reverse, from the calls in these two
-    orders alone. ``pass_rates``: of a scale of two scores, the share of the high one where it is
-    listed first and where it is listed last. ``about``: data set and setting, as far as the run has
-    several. ``free_mass``: of a constrained judge. ``look``: the last one, if the run may stop
-    early.
+    orders alone. ``rate``: of two scores, which one passes. ``pass_rates``: its share where it is
+    listed first and where it is listed last, with ``pass_intervals``. ``about``: data set and
+    setting, as far as the run has several. ``free_mass``: of a constrained judge. ``look``: the
+    last one, if the run may stop early.
 
     Where the verdicts are about a variant: ``variant`` and ``default``, what it is compared with;
     ``default_condition``: where that was asked; ``shift``: the variant's mean score - the
@@ -118,6 +122,8 @@ class Subject:
     gap: Row | None = None
     reversed_list: Row | None = None
     pass_rates: tuple[float, float] = (math.nan, math.nan)
+    pass_intervals: tuple[Interval, ...] = ()
+    rate: PassRate | None = None
     about: str = ""
     variant: str = ""
     default: str = ""
@@ -139,7 +145,20 @@ class Subject:
     @property
     def has_pass_rate(self) -> bool:
         """Return whether a call lists two scores, so that the mean is a pass rate."""
-        return self.reorder == "options" and len(self.scores) == 2
+        return self.reorder == "options" and self.rate is not None
+
+    @property
+    def rate_moved(self) -> float:
+        """How much more often an answer passes if the score that passes is listed first.
+
+        In percentage points, as the verdict's contrast says it; NaN where there is none.
+        """
+        if self.rate is None:
+            return math.nan
+        # The contrast is of the list from low to high.
+        first_in_it = self.rate.score < self.rate.other
+        moved = self.rate.factor * self.line
+        return moved if first_in_it else -moved
 
     @property
     def in_points(self) -> bool:
@@ -352,7 +371,10 @@ def sentence_tables(subject: Subject) -> tuple[str, ...]:
         family = "points"
     elif subject.reorder in CHOICES:
         family = "choices"
-    return "every", family, subject.reorder, subject.kind
+    tables = ["every", family, subject.reorder, subject.kind]
+    if subject.variant and subject.rate is not None:
+        tables.append("variant_pass_rate")
+    return tuple(tables)
 
 
 def end_of_list(reorder: str, position: int, positions: int) -> str:
@@ -505,6 +527,8 @@ def subject_of(findings: Findings, condition: int = 0) -> Subject:
     table = findings.judgments.table
     planned = table.planned or tuple(calls_in(part.call) for part in findings.judgments.arms)
     shown = {tuple(order) for part in arms for order in part.shown.tolist()}
+    rate = findings.pass_rate(arm.code)
+    pass_rates, pass_intervals = _pass_rates(arms, verdicts, rate)
     return Subject(
         judge=arm.condition.judge,
         condition=arm.code,
@@ -526,7 +550,9 @@ def subject_of(findings: Findings, condition: int = 0) -> Subject:
         orders=len(shown),
         gap=own.get("largest_gap"),
         reversed_list=own.get("reversed_list"),
-        pass_rates=_pass_rates(arms, verdicts),
+        pass_rates=pass_rates,
+        pass_intervals=pass_intervals,
+        rate=rate,
         about=_about(findings.conditions, arm.code),
         free_mass=free_mass(arms),
         look=_look(findings, arm.condition),
@@ -581,34 +607,57 @@ def _about(conditions: Sequence[Condition], code: int) -> str:
     return " · ".join(parts)
 
 
-def _pass_rates(arms: Sequence[Arm], verdicts: Verdicts | None) -> tuple[float, float]:
-    """Return the pass rates where the high score of two is listed first, and where it is last.
+def _pass_rates(
+    arms: Sequence[Arm], verdicts: Verdicts | None, rate: PassRate | None
+) -> tuple[tuple[float, float], tuple[Interval, ...]]:
+    """Return the pass rates where the score that passes is listed first, and where it is last; and
+    their intervals, none where there is no rate.
 
-    Each answer counts once. Their difference is the one that the verdict is about.
+    Each answer counts once. The difference of the two is the one that the verdict is about.
     """
+    nothing = (math.nan, math.nan), ()
     mean = None if verdicts is None else verdicts.mean
-    about = arms[0].condition
-    two = about.reorder == "options" and len(about.scores) == 2
-    if mean is None or not two or mean.named not in mean.contrasts:
-        return math.nan, math.nan
+    if rate is None or verdicts is None or mean is None or mean.named not in mean.contrasts:
+        return nothing
     points = np.concatenate([arm.value[arm.ok] for arm in arms])
     texts = np.concatenate([arm.item_code[arm.item[arm.ok]] for arm in arms])
-    orders = np.concatenate([arm.shown[arm.order[arm.ok], 0] for arm in arms])
-    low, high = min(about.scores), max(about.scores)
-    passed = (points - low) / (high - low)
-    _, text = np.unique(texts, return_inverse=True)
-    cell = 2 * text + (orders > orders.min())
-    cells = 2 * (int(text.max(initial=-1)) + 1)
+    units = np.concatenate([arm.unit[arm.item[arm.ok]] for arm in arms])
+    # Names start with the lower score: code 0.
+    lists = np.concatenate([arm.shown[arm.order[arm.ok], 0] for arm in arms])
+    passed = (points - rate.other) / (rate.score - rate.other)
+    last = lists == (1 if rate.score < rate.other else 0)
+    _, first_row, text = np.unique(texts, return_index=True, return_inverse=True)
+    cell = 2 * text + last
+    cells = 2 * len(first_row)
     with np.errstate(invalid="ignore"):
-        rates = np.bincount(cell, passed, cells) / np.bincount(cell, minlength=cells)
-    of_text = rates.reshape(-1, 2).mean(axis=1)
-    of_text = of_text[np.isfinite(of_text)]  # asked in both orders
-    if not len(of_text):
-        return math.nan, math.nan
-    middle = float(of_text.mean())
-    # The contrast is of the list from low to high: there the high score is last.
-    half = mean.contrasts[mean.named].value / (high - low) / 2
-    return middle - half, middle + half
+        shares = np.bincount(cell, passed, cells) / np.bincount(cell, minlength=cells)
+    of_text = shares.reshape(-1, 2)
+    both = np.isfinite(of_text).all(axis=1)  # asked in both orders
+    if not both.any():
+        return nothing
+    middle = float(of_text[both].mean())
+    # The contrast is of the list from low to high: there the higher score is last.
+    half = mean.contrasts[mean.named].value / abs(rate.score - rate.other) / 2
+    present, unit = np.unique(units[first_row][both], return_inverse=True)
+    trials = np.bincount(unit).astype(np.float64)
+    intervals = []
+    for column in of_text[both].T:
+        passes = np.bincount(unit, column).astype(np.float64)
+        estimate = share(passes, trials, present.astype(np.int64))
+        intervals.append(estimate.interval(1 - verdicts.alpha))
+    return (middle - half, middle + half), tuple(intervals)
+
+
+def people_pass_rate(findings: Findings, subject: Subject) -> float:
+    """Return the share of answers that people pass; NaN where none is rated on the two scores."""
+    arm = findings.judgments.arms[subject.condition]
+    given, rate = rated(arm), subject.rate
+    if given is None or rate is None or not given.comparable:
+        return math.nan
+    if findings.judgments.raters[subject.condition] == {INTENDED}:
+        return math.nan
+    known = given.human[np.isfinite(given.human)]
+    return float(np.mean((known - rate.other) / (rate.score - rate.other)))
 
 
 def calls_in(call: NDArray[Any]) -> int:

@@ -249,7 +249,7 @@ def _remedy(findings: Findings, subject: Subject, protocol: str) -> Question | N
     word, key = _word_of_remedy(
         row, smallest, subject, protocol, averages=averages, behind=behind, by_r=by_r
     )
-    fields = row_numbers(row, smallest) | {
+    fields = row_numbers(row, smallest, subject.rate) | {
         "over": say("beyond", WORDS) if protocol == BEYOND else "",
         "what": say("r" if by_r else "distance", WORDS),
         "sign": "worse" if row.value < 0 else "better",

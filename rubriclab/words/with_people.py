@@ -14,7 +14,16 @@ from rubriclab.core.verdict import word_of
 from rubriclab.measures.alt_test import PASSES, SINGLE
 from rubriclab.model.text import count, shorten
 from rubriclab.words.answer import BADGES, MOST_NAME, Answer, Question
-from rubriclab.words.phrases import NBSP, caution_text, inside, number, reason, row_numbers, say
+from rubriclab.words.phrases import (
+    NBSP,
+    caution_text,
+    inside,
+    number,
+    reason,
+    row_numbers,
+    say,
+    size_numbers,
+)
 from rubriclab.words.subject import (
     CHOICES,
     EFFECT,
@@ -259,8 +268,13 @@ def _stricter(findings: Findings, subject: Subject) -> Question:
     if row is None or not math.isfinite(row.value):
         return _asked(findings, "stricter", UNDECIDED, reason(row))
     smallest = findings.smallest_mean(subject.condition)
-    word, way = _word(row, smallest), "higher" if row.value > 0 else "lower"
-    said = _say(findings, f"stricter_{word}", way=way, **row_numbers(row, smallest))
+    rate, word = subject.rate, _word(row, smallest)
+    if rate is None:
+        way = "higher" if row.value > 0 else "lower"
+        said = _say(findings, f"stricter_{word}", way=way, **row_numbers(row, smallest))
+    else:
+        way = "higher" if row.value * rate.factor > 0 else "lower"
+        said = _say(findings, f"rate_{word}", way=way, **size_numbers(row, smallest, rate))
     return _asked(findings, "stricter", word, said)
 
 
