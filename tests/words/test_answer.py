@@ -29,6 +29,7 @@ from rubriclab.exports.terminal import findings_text
 from rubriclab.figures.pictures import main_picture, share_bars
 from rubriclab.figures.tab_pictures import difference_forest
 from rubriclab.model.judgment import Condition
+from rubriclab.model.passing import PassRate
 from rubriclab.words.answer import TITLES, Answer, answers, compose, several_tests
 from rubriclab.words.answerable import answerable
 from rubriclab.words.contrasts import compare_answer
@@ -215,6 +216,7 @@ def test_a_variant_on_a_scale_of_two_scores_changes_the_pass_rate() -> None:
         about(
             "effect",
             scores=(0.0, 1.0),
+            rate=PassRate("score 1", "score 0", 1.0, 0.0),
             variant="answer = feedback",
             default="answer = score",
             shift=-0.45,
