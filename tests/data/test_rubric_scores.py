@@ -26,7 +26,9 @@ def test_pasted_options_with_labels_alone_are_read_too():
 
 
 def test_other_labels_without_scores_are_refused_with_the_cure():
-    with pytest.raises(LabError, match="no option has a score.*for example Low 0, High 1, if High"):
+    with pytest.raises(
+        LabError, match=r"no option has a score.*for example Low 0, High 1, if High"
+    ):
         rubric({"label": "Low"}, {"label": "High"})
     with pytest.raises(LabError, match="Poor 0, Fair 1, Good 2, if Good is best"):
         rubric({"label": "Poor"}, {"label": "Fair"}, {"label": "Good"})
@@ -35,7 +37,7 @@ def test_other_labels_without_scores_are_refused_with_the_cure():
 
 
 def test_an_option_without_a_score_beside_others_is_refused():
-    with pytest.raises(LabError, match="option 2: the score is None. Use a whole number"):
+    with pytest.raises(LabError, match=r"option 2: the score is None. Use a whole number"):
         rubric({"score": 1, "label": "Good"}, {"label": "Bad"})
 
 
