@@ -15,6 +15,10 @@ from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import Verdicts, decide
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart, Smallest, stored_reading
+from rubriclab.model.text import LabError
+from rubriclab.words.answer import compose
+from rubriclab.words.phrases import value_text
+from rubriclab.words.subject import subject_of
 from tests.tables import choices, findings, options
 
 SMALLEST = Smallest()
@@ -171,3 +175,68 @@ def test_rows_say_what_was_used() -> None:
     found: Findings = findings(table((0.6, 0.6), 40, 3))
     rows = {row.measure: row for row in found.rows if row.topic == "verdict"}
     assert (rows["moves_mean"].smallest, rows["favours_positions"].smallest) == (0.05, 0.025)
+
+
+def labelled(score: np.ndarray, labels: dict[int, str]) -> JudgmentTable:
+    """Return a run of scores 1 and 2 in both orders, twice, whose lists show these labels."""
+    made = options(score, [[1, 2], [2, 1]], TWICE)
+    shown = tuple(
+        replace(order, labels=tuple(labels[score] for score in order.shown))
+        for order in made.orderings
+    )
+    return replace(made, orderings=shown)
+
+
+def test_a_reversed_scale_reads_pass_rates_the_right_way_round() -> None:
+    """1 Pass, 2 Fail, 100 answers. Listed first, Pass is given to 80, else to 50 of them."""
+    first = np.where(np.arange(100) < 80, 1.0, 2.0)
+    last = np.where(np.arange(100) < 50, 1.0, 2.0)
+    run = labelled(np.stack([first, last, first, last], axis=1), {1: "Pass", 2: "Fail"})
+    right = subject_of(Findings(Judgments(run), ReadingPart(passes="Pass")))
+    assert right.pass_rates == pytest.approx((0.8, 0.5))
+    assert right.rate_moved == pytest.approx(30)
+    (low, high), (below, above) = right.pass_intervals
+    assert low < 0.8 < high
+    assert below < 0.5 < above
+    assert compose(right).headline == "judge passes more answers when Pass is listed first"
+    assert "80.0% with Pass listed first and 50.0% with Fail" in compose(right).line
+    # By default the higher score passes: Fail, which is given to 50 listed first and to 20 else.
+    default = subject_of(Findings(Judgments(run)))
+    assert default.pass_rates == pytest.approx((0.5, 0.2))
+    assert compose(default).headline == "judge passes more answers when Fail is listed first"
+    # What is said of sizes is the same either way.
+    assert right.mean is not None
+    assert default.mean is not None
+    assert (right.mean.low, right.mean.word) == (default.mean.low, default.mean.word)
+
+
+def test_a_value_that_no_score_has_is_refused() -> None:
+    run = labelled(np.ones((10, 4)), {1: "Pass", 2: "Fail"})
+    with pytest.raises(LabError, match="neither a label nor a score"):
+        Judgments(run).check_passes(ReadingPart(passes="Good"))
+    with pytest.raises(LabError, match="no criterion has two scores"):
+        Judgments(options(np.ones((4, 2)), [[1, 2, 3], [3, 2, 1]])).check_passes(
+            ReadingPart(passes="3")
+        )
+
+
+def test_labels_that_differ_between_lists_are_not_used() -> None:
+    run = labelled(np.ones((10, 4)), {1: "Pass", 2: "Fail"})
+    swapped = replace(run.orderings[1], labels=("Pass", "Fail"))
+    mixed = replace(run, orderings=(run.orderings[0], swapped))
+    assert Judgments(mixed).labels_of(0) == {1.0: "1", 2.0: "2"}
+
+
+def test_rows_of_two_scores_are_percentage_points_of_the_pass_rate() -> None:
+    rows = {row.measure: row for row in findings(table((0.8, 0.6), 100, 1)).rows}
+    assert rows["line"].about.name == "Pass rate in ascending - descending lists"
+    assert value_text(rows["line"]).endswith("percentage points")
+    assert value_text(rows["order_change"]).endswith("%")
+
+
+@pytest.mark.parametrize("given", [0.0, 1.0])
+def test_all_answers_alike_have_no_effect_and_no_wald_interval(given: float) -> None:
+    """All pass: the pass rate's change is 0, and its interval is what unmet units could carry."""
+    found = judged(np.full((400, 4), given)).questions["mean"]
+    assert found.value == 0
+    assert (found.word, found.why) == ("undecided", "one_score")

@@ -37,7 +37,7 @@ def test_other_labels_without_scores_are_refused_with_the_cure():
 
 
 def test_an_option_without_a_score_beside_others_is_refused():
-    with pytest.raises(LabError, match=r"option 2: the score is None\. Use a whole number"):
+    with pytest.raises(LabError, match=r"option 2: the score is None. Use a whole number"):
         rubric({"score": 1, "label": "Good"}, {"label": "Bad"})
 
 
