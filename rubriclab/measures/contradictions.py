@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.estimate import Estimate, mean_over, missing, share
+from rubriclab.core.estimate import Estimate, missing, share, share_of
 from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import Row, topic
 from rubriclab.measures.fragile import rounds
@@ -63,37 +63,37 @@ class Both:
 
     @property
     def common_rounds(self) -> int:
-        return min(self.by_choice.shape[1], self.by_score.shape[1])
+        return min(int(self.by_choice.shape[1]), int(self.by_score.shape[1]))
 
 
 def both_of(pairs: Arm, scored: Arm) -> Both | None:
     """Return both kinds of preferences; None where no compared pair has both scores."""
     scores = scores_of(scored)
     items = pairs.run.items.iloc[pairs.item_code]
-    by_score = np.full((pairs.items, scores.shape[1]), np.nan)
+    by_score = np.full((pairs.items, int(rounds(scored).max(initial=0)) + 1), np.nan)
     for row, (prompt, names) in enumerate(zip(items["prompt"], items["candidate"], strict=True)):
-        keys = [(str(prompt), name) for name in str(names).split("|")]
-        if len(keys) == 2 and keys[0] in scores.index and keys[1] in scores.index:
-            by_score[row] = scores.loc[keys[0]].to_numpy() - scores.loc[keys[1]].to_numpy()
+        known = [scores.get((str(prompt), name)) for name in str(names).split("|")]
+        if len(known) == 2 and known[0] is not None and known[1] is not None:
+            by_score[row] = known[0] - known[1]
     by_score = np.where(np.abs(by_score) < 1e-9, 0.0, by_score)
     if not np.isfinite(by_score).any():
         return None
     return Both(pairs, scored, choices_of(pairs), by_score)
 
 
-def scores_of(arm: Arm) -> pd.DataFrame:
-    """Return the mean score of each prompt and candidate, a column for each round.
+def scores_of(arm: Arm) -> dict[tuple[str, str], Floats]:
+    """Return (rounds,) the mean score of each prompt and candidate.
 
-    A mean over criteria, each of which counts once; NaN where one of them was not scored.
+    It is a mean over criteria, each of which counts once; NaN where one of them was not scored.
     """
     items = arm.run.items.iloc[arm.item_code]
-    table = _by_round(arm, arm.value)
-    candidate = items["candidate"].astype(object).map(lambda name: str(name).replace("|", "/"))
-    prompt = items["prompt"].astype(object).map(str)
-    known = (items["candidate"].notna() & items["prompt"].notna()).to_numpy()
-    frame = pd.DataFrame(table)[known]
-    keys = [prompt.to_numpy()[known], candidate.to_numpy()[known]]
-    return frame.groupby(keys).agg(lambda values: values.mean(skipna=False))
+    criteria: dict[tuple[str, str], list[Floats]] = {}
+    names = zip(items["prompt"], items["candidate"], _by_round(arm, arm.value), strict=True)
+    for prompt, candidate, scores in names:
+        if prompt is not None and candidate is not None:
+            key = (str(prompt), str(candidate).replace("|", "/"))
+            criteria.setdefault(key, []).append(scores)
+    return {key: np.mean(scores, axis=0) for key, scores in criteria.items()}
 
 
 def choices_of(arm: Arm) -> Floats:
@@ -147,12 +147,8 @@ def _share(both: Both, measure: str, values: Floats, of: dict[str, int], none: s
     arm = both.pairs
     known = np.isfinite(values)
     estimate: Estimate = missing(none)
-    if known.any() and np.isin(values[known], (0.0, 1.0)).all():
-        hits = np.bincount(arm.unit[known], values[known], arm.units)
-        trials = np.bincount(arm.unit[known], minlength=arm.units).astype(np.float64)
-        estimate = share(hits, trials, arm.unit_names)
-    elif known.any():
-        estimate = mean_over(values, arm.unit, arm.unit_names)
+    if known.any():
+        estimate = share_of(np.nan_to_num(values), known, arm.unit, arm.unit_names)
     counts = {"n": int(known.sum())}
     return Row(measure, estimate, of, counts=counts, condition=arm.code)
 
