@@ -98,12 +98,19 @@ def _fragile_items(made: FragileList) -> None:
     )
     if table["Criterion"].isna().all():
         table = table.drop(columns="Criterion")
-    names = [item.item_id for item in made.items]
 
-    def open_item() -> None:
+    def find_item() -> None:
         rows = st.session_state["fragile-items"].selection.rows
-        if rows:
-            open_here({"tab": "Judgments", "find": names[rows[0]]})
+        if not rows:
+            return
+        item = made.items[rows[0]]
+        # The filters are drawn already, so the address follows their state.
+        for name in ("score", "position", "criterion", "status", "differ"):
+            if name in st.session_state:
+                st.session_state[name] = ANY
+        if item.criterion is not None and "criterion" in st.session_state:
+            st.session_state["criterion"] = item.criterion
+        st.session_state["find"] = item.item_id
 
     with left:
         st.dataframe(
@@ -112,7 +119,7 @@ def _fragile_items(made: FragileList) -> None:
             width="stretch",
             height=300,
             key="fragile-items",
-            on_select=open_item,
+            on_select=find_item,
             selection_mode="single-row",
             column_config={
                 "Answer": st.column_config.Column(width=NAME_WIDTH),

@@ -1,7 +1,17 @@
 """Draw several ways to ask for the same judgment beside each other."""
 
-from rubriclab.app.judges_view import Several, View, show
+from rubriclab.app.judges_view import Several, View, numbers, show
 from rubriclab.figures.axis_pictures import ways_asked, ways_beside
+
+TITLE = (
+    "**Do scores and pairs contradict each other?** · without a verdict, as noise makes some too"
+)
+CONTRADICTIONS = (
+    "contradictions",
+    "contradictions_stable",
+    "contradictions_of_scores",
+    "cycles",
+)
 
 
 def has(several: Several) -> bool:
@@ -10,8 +20,9 @@ def has(several: Several) -> bool:
 
 
 def draw(several: Several) -> None:
-    """Draw a line for each way."""
+    """Draw a line for each way, and where scores and pairs contradict each other."""
     show(several, ways_beside(several.findings, several.dataset), "ways")
+    numbers(several, TITLE, CONTRADICTIONS)
 
 
 VIEW = View("ways", "Ways to ask", has, draw)

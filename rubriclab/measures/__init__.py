@@ -6,4 +6,4 @@ from rubriclab.measures import people, calibration, agreement, alt_test, pass_fa
 from rubriclab.measures import corrected_means, directions  # noqa: F401
 from rubriclab.measures import variants, ranking, what_goes_along  # noqa: F401
 from rubriclab.measures import reliability, choice, protocols  # noqa: F401
-from rubriclab.measures import fragile  # noqa: F401
+from rubriclab.measures import fragile, contradictions  # noqa: F401

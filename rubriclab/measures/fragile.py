@@ -132,6 +132,23 @@ def rounds(arm: Arm) -> Ints:
     return rank_within(cell, arm.call, arm.repeat)
 
 
+@once
+def copied(arm: Arm) -> bool:
+    """Return whether some order was asked again, and every repeat gave the same score.
+
+    Another round is then a copy of the first (of a judge at temperature 0, or out of a cache). It
+    checks nothing, and measured on it, zones would hold what sorted them.
+    """
+    kept = arm.rows
+    cell = arm.item[kept] * len(arm.shown) + arm.order[kept]
+    present, cell = distinct(cell, arm.items * len(arm.shown))
+    if len(present) == len(cell):
+        return False
+    calls, score = np.bincount(cell), arm.score[kept].astype(np.float64)
+    spread = calls * np.bincount(cell, score**2) - np.bincount(cell, score) ** 2
+    return not bool((spread > 0.5).any())
+
+
 def _counts(arm: Arm, code: Ints, outcomes: int, number: int) -> Floats:
     """(items, outcomes): how often each outcome was given in the round ``number``."""
     kept = np.flatnonzero(arm.ok & (rounds(arm) == number))
@@ -141,6 +158,8 @@ def _counts(arm: Arm, code: Ints, outcomes: int, number: int) -> Floats:
 def _changed(arm: Arm, code: Ints, outcomes: int) -> Floats:
     """(items,): ``Fragile.changed``. Two calls of one round are always in two orders."""
     apart, pairs = np.zeros(arm.items), np.zeros(arm.items)
+    if copied(arm):
+        return np.full(arm.items, np.nan)
     for number in range(1, int(rounds(arm).max(initial=0)) + 1):
         own = pairs_apart(_counts(arm, code, outcomes, number))
         apart, pairs = apart + own[0], pairs + own[1]
@@ -170,7 +189,7 @@ def promised_and_kept(arm: Arm, made: Fragile) -> Iterator[Row]:
     rule = partial(Reach, 1.0, least=0.0, most=1.0)
     for measure, which in (("fragile_kept", listed), ("fragile_rest", others)):
         changed = np.where(which, made.changed, np.nan)
-        none = made.why or "not_checked"
+        none = made.why or ("copied_round" if copied(arm) else "not_checked")
         kept = mean_over(changed, arm.unit, arm.unit_names, rule, none=none)
         yield Row(measure, kept, counts={"n": int(which.sum())})
 
@@ -213,7 +232,9 @@ def _no_zones(arm: Arm) -> str:
         return "packed_calls"
     if arm.items < FEWEST:
         return "few_for_fragile"
-    return "" if len(_full_rounds(arm)) > 1 else "no_other_round"
+    if len(_full_rounds(arm)) < 2:
+        return "no_other_round"
+    return "copied_round" if copied(arm) else ""
 
 
 @once

@@ -18,7 +18,8 @@ MOST_SHOWN = 12
 class FragileItem:
     """A listed item.
 
-    chance: the probability that it comes out otherwise. ``given``: what it was given in the first
+    criterion: None where the condition has only one. ``chance``: the probability that the item
+    comes out otherwise. ``given``: what it was given in the first
     round, in ascending order, for example “4 4 4 5”.
     """
 
@@ -59,11 +60,13 @@ def fragile_list(findings: Findings, condition: int) -> FragileList | None:
     if made.tied:
         more = count(made.tied, "more score has", "more scores have")
         lines.append(say("tied", TABLES, more=more))
-    known = arm.run.items.iloc[arm.item_code[made.listed]]
+    every = arm.run.items.iloc[arm.item_code]
+    several_criteria = every["criterion"].nunique() > 1
+    known = every.iloc[made.listed]
     items = tuple(
         FragileItem(
             str(item_id),
-            None if criterion is None else str(criterion),
+            str(criterion) if several_criteria else None,
             float(made.chance[item]),
             _given(made, item),
         )
@@ -93,10 +96,10 @@ def _only(findings: Findings, measure: str, condition: int) -> Row:
 
 def _check(findings: Findings, condition: int, listed: int, other: str) -> str:
     """Say how often listed and other items came out otherwise in the rounds that chose nothing."""
-    kept = _only(findings, "fragile_kept", condition).value
-    rest = _only(findings, "fragile_rest", condition).value
+    row = _only(findings, "fragile_kept", condition)
+    kept, rest = row.value, _only(findings, "fragile_rest", condition).value
     if not np.isfinite(kept):
-        return say("not_checked", TABLES)
+        return say("copied" if row.why == "copied_round" else "not_checked", TABLES)
     fields = {"listed": listed, "kept": f"{100 * kept:.0f}", "rounds": other}
     if not np.isfinite(rest):
         return say("checked_all", TABLES, **fields)

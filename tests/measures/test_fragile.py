@@ -144,3 +144,18 @@ def test_without_an_order_effect_no_zone_has_one() -> None:
     for row in found.select("order_effect_by_zone"):
         assert row.interval[0] < 0 < row.interval[1]
         assert abs(row.value) < 0.06
+
+
+def test_a_copy_of_the_first_round_checks_nothing() -> None:
+    """A judge at temperature 0 repeats itself: its second round would only confirm the choice."""
+    first = np.random.default_rng(4).integers(0, 2, (60, 2)).astype(float)
+    found = findings(table(first, first))
+    words = fragile_list(found, 0)
+    assert words is not None
+    assert len(words.items) == 20
+    assert "every repeat gave the same score" in words.lines[1]
+    assert only(found, "fragile_kept").why == "copied_round"
+    assert {row.why for row in found.select("order_effect_by_zone")} == {"copied_round"}
+    second = first.copy()
+    second[0, 0] = 1 - second[0, 0]
+    assert np.isfinite(only(findings(table(first, second)), "fragile_kept").value)
