@@ -233,7 +233,8 @@ def test_results_show_the_human_scores_of_a_table(tmp_path: Path, capsys: Captur
     )
     file.write_bytes(zipfile.Path(case, "source.csv").read_bytes())
     assert "  r: +0." in command(capsys, "results", str(file), "--topic", "people")[1]
-    said = document(capsys, "results", str(file), "--epsilon", "0.3", "--cut", "4")
+    reading = ("--epsilon", "0.3", "--cut", "4", "--labels", "random")
+    said = document(capsys, "results", str(file), *reading)
     rows = said["rows"]
     assert {"people", "agreement", "alt_test", "corrected_means"} <= {row["topic"] for row in rows}
     (mine,) = (
@@ -248,7 +249,10 @@ def test_results_show_the_human_scores_of_a_table(tmp_path: Path, capsys: Captur
         "people",
     }
     assert (said["reading"]["epsilon"], said["reading"]["cut"]) == (0.3, 4.0)
+    assert said["reading"]["labels"] == "random"
     assert {row["of"]["cut"] for row in rows if row["measure"] == "judge_pass"} == {4.0}
+    limit = ("--limit", "sensitivity=..0.01", "--cut", "4", "--every-order")
+    assert command(capsys, "gate", str(file), *limit)[0] in (4, 5)
 
 
 def test_judgments_on_which_two_judges_differ_are_listed_with_both_answers(

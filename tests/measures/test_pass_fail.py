@@ -11,10 +11,12 @@ import pytest
 from scipy import stats as sp
 
 from rubriclab.core.certification import labels_to_certify, least_hits
+from rubriclab.core.operations import check, derived, in_every_order, limit_of, worst
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart
+from rubriclab.model.text import LabError
 from rubriclab.stats.proportions import agresti_coull
 from tests.tables import findings, options
 
@@ -310,3 +312,54 @@ def test_the_lower_score_passes_where_the_study_says_so() -> None:
         assert plain(found, measure).value == pytest.approx(upright.value)
         assert plain(found, measure).interval == pytest.approx(upright.interval)
     assert plain(found, "judge_pass").of == {"cut": 1}
+
+
+# ------------------------------------------------------------------------------ limits in CI
+def two_orders(chance_of_fail_first: float = 0.95) -> JudgmentTable:
+    """200 labelled answers, half of them passes; the judge is right about 95% in one order."""
+    label = np.tile([1.0, 0.0], 100)
+    right = rng(8).random((200, 2)) < np.array([0.95, chance_of_fail_first])
+    score = np.where(right, label[:, None], 1 - label[:, None])
+    return options(score, BOTH_ORDERS, ratings=labelled(label))
+
+
+def test_a_good_judge_is_certified_in_every_order() -> None:
+    found = pass_fail(two_orders())
+    limits = [limit_of("sensitivity=0.8.."), limit_of("specificity=0.8..")]
+    assert {checked.word for checked in check(found, limits)} == {"passes"}
+    every = check(found, in_every_order(found, limits))
+    assert [str(checked.limit) for checked in every[:2]] == ["sensitivity:*=0.8.."] * 2
+    assert {checked.row.of["order"] for checked in every if checked.row} == {"0 1", "1 0"}
+    assert worst(checked.word for checked in every) == "passes"
+
+
+def test_the_worst_order_decides() -> None:
+    found = pass_fail(two_orders(0.6))
+    limits = in_every_order(found, [limit_of("sensitivity=0.8..")])
+    words = {
+        checked.row.of["order"]: checked.word for checked in check(found, limits) if checked.row
+    }
+    assert words == {"0 1": "passes", "1 0": "fails"}
+    (one,) = check(found, [limit_of("sensitivity:0 1=0.8..")])
+    assert one.word == "passes"
+
+
+def test_limits_of_every_order_need_rows_by_order() -> None:
+    found = pass_fail(judged(*by_hand()))
+    with pytest.raises(LabError, match="no numbers of single orders for sensitivity"):
+        in_every_order(found, [limit_of("sensitivity=0.8..")])
+
+
+def test_nothing_is_certified_until_the_choice_of_labels_is_known() -> None:
+    label, verdict = (np.tile(part, 3) for part in chosen_by_label())
+    table, limit = judged(label, verdict), [limit_of("sensitivity=0.5..")]
+    (unsaid,) = check(pass_fail(table), limit)
+    assert (unsaid.word, unsaid.why) == ("unknown", "labels_unclear")
+    (said,) = check(pass_fail(table, labels="by label"), limit)
+    assert said.word == "passes"
+
+
+def test_no_limit_on_error_rates_is_derived() -> None:
+    found = pass_fail(two_orders())
+    measures = {part.limit.measure for part in derived(found, "judge")}
+    assert measures <= {"favours_positions", "moves_mean", "changes_single"}
