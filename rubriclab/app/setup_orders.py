@@ -203,12 +203,12 @@ def _comparison(held: Draft, axes: Sequence[str]) -> dict[str, Any]:
 def _alone(held: Draft, rubric: Rubric, axes: Sequence[str]) -> bool:
     """Ask whether each criterion is also asked by itself; False where that is not possible.
 
-    A prompt of the user's own, factors, and a run that may stop early rule it out.
+    A prompt of the user's own and factors rule it out.
     """
     study = held.study
     design = study.design
     own = bool(study.prompt)
-    if list(axes) != ["criteria"] or own or design.vary.factors() or design.stop is not None:
+    if list(axes) != ["criteria"] or own or design.vary.factors():
         return False
     label = WORDS["alone"]["label"]
     if study.data:
