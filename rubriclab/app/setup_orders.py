@@ -214,7 +214,8 @@ def _alone(held: Draft, rubric: Rubric, axes: Sequence[str]) -> bool:
     if study.data:
         repeats = int(st.session_state.get("orders-repeats", design.repeats))
         calls = _calls_alone(held, len(rubric.criteria), repeats)
-        label += f": {count(calls, 'more call')}"
+        about = "about " if any(map(deterministic, study.judges)) else ""
+        label += f": {about}{count(calls, 'more call')}"
     return bool(
         ask(
             st.checkbox,
