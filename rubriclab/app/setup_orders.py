@@ -212,18 +212,19 @@ def _comparison(held: Draft, axes: Sequence[str]) -> dict[str, Any]:
 def _alone(held: Draft, rubric: Rubric, axes: Sequence[str]) -> bool:
     """Ask whether each criterion is also asked by itself; False where that is not possible.
 
-    A prompt of the user's own, factors, and a run that may stop early rule it out.
+    A prompt of the user's own and factors rule it out.
     """
     study = held.study
     design = study.design
     own = bool(study.prompt)
-    if list(axes) != ["criteria"] or own or design.vary.factors() or design.stop is not None:
+    if list(axes) != ["criteria"] or own or design.vary.factors():
         return False
     label = WORDS["alone"]["label"]
     if study.data:
         repeats = int(st.session_state.get("orders-repeats", design.repeats))
         calls = _calls_alone(held, len(rubric.criteria), repeats)
-        label += f": {count(calls, 'more call')}"
+        about = "about " if any(map(deterministic, study.judges)) else ""
+        label += f": {about}{count(calls, 'more call')}"
     return bool(
         ask(
             st.checkbox,

@@ -16,7 +16,7 @@ from rubriclab.core.fairness import constraint_reason
 from rubriclab.core.judgments import Arm, grouped, widest
 from rubriclab.core.permutation import ALPHA, Gate, centred, deal, standardised, together
 from rubriclab.core.variant_effects import FormCards, calls_to_deal
-from rubriclab.core.verdict import MeanVerdict, SingleVerdict, Verdicts, decide
+from rubriclab.core.verdict import MeanVerdict, SingleVerdict, Terms, Verdicts, decide
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, Ints, sum_by
 from rubriclab.stats.tests import holm
@@ -100,7 +100,8 @@ def company_effects(arms: Sequence[Arm], smallest: Smallest) -> list[Company]:
 
 def _compared(joint: tuple[Arm, ...], alone: Arm, smallest: Smallest) -> Company:
     answers, left_out = both_ways(joint, alone)
-    verdicts, criteria = decide_company(answers, smallest)
+    alpha = min(arm.alpha for arm in (*joint, alone))
+    verdicts, criteria = decide_company(answers, smallest, alpha)
     return Company(
         together=joint,
         alone=alone,
@@ -298,25 +299,28 @@ def decide_company(
 ) -> tuple[Verdicts, tuple[MeanVerdict, ...]]:
     """Return the verdicts about the mean over criteria and single scores, and about each criterion.
 
-    The mean is tested at the full 5% behind the gate, the criteria by Holm's rule. ``answers``: as
-    ``both_ways`` makes them.
+    The mean is tested at the full ``alpha`` behind the gate, the criteria by Holm's rule.
+    ``answers``: as ``both_ways`` makes them. ``alpha``: 5%, or less at a look at part of a run.
     """
-    gate = company_gate(answers)
-    verdicts = decide(answers, smallest, passed=gate, of_form=True)
-    few_calls = _single_calls(answers)
-    if few_calls:
+    gate = replace(company_gate(answers), spent=alpha)
+
+    def decided(each: Answers, tested: int = 1) -> Verdicts:
+        terms = Terms(alpha=alpha)
+        return decide(each, smallest, passed=gate, of_form=True, tested=tested, terms=terms)
+
+    verdicts = decided(answers)
+    if _single_calls(answers):
         questions = dict(verdicts.questions)
         questions["single"] = SingleVerdict(why="one_call_a_way")
         verdicts = replace(verdicts, questions=questions)
     by_criterion = [_of_criterion(answers, k) for k in range(answers.code.shape[1])]
-    first = [_mean_of(decide(each, smallest, passed=gate, of_form=True)) for each in by_criterion]
+    first = [_mean_of(decided(each)) for each in by_criterion]
     p = np.array([1.0 if np.isnan(verdict.p) else verdict.p for verdict in first])
     named = gate.open & (holm(p) <= alpha)
     criteria = []
     for verdict, each, is_named in zip(first, by_criterion, named, strict=True):
         if verdict.above_zero and not is_named:  # rejected by itself, and not by Holm's rule
-            own = decide(each, smallest, passed=gate, of_form=True, tested=len(p))
-            verdict = _mean_of(own)
+            verdict = _mean_of(decided(each, tested=len(p)))
         criteria.append(verdict)
     return verdicts, tuple(criteria)
 

@@ -75,7 +75,7 @@ def paired(a: Findings, code_a: int, b: Findings, code_b: int) -> Pair:
     shared = np.intersect1d(judged_a, judged_b)
     why = ""
     if _kind(a, code_a) != _kind(b, code_b):
-        why = "not_alike"
+        why = "other_axis" if _one_scores_criteria(a, code_a, b, code_b) else "not_alike"
     elif not len(shared):
         why = "no_common"
     if not why:
@@ -89,6 +89,15 @@ def _kind(findings: Findings, code: int) -> tuple[Any, ...]:
     """Return what two conditions must have in common to be compared."""
     about = findings.conditions[code]
     return about.reorder, about.scores, about.positions
+
+
+def _one_scores_criteria(a: Findings, code_a: int, b: Findings, code_b: int) -> bool:
+    """Return whether one of two conditions scores all criteria in a call, and the other scores one.
+
+    They differ in their words too, so the difference would not be what company does.
+    """
+    kinds = {a.conditions[code_a].reorder, b.conditions[code_b].reorder}
+    return kinds in ({"criteria", "options"}, {"criteria", "bare"})
 
 
 def _names(findings: Findings) -> NDArray[Any]:

@@ -133,6 +133,8 @@ def _verdict_row(found: Company, measure: str, verdict: Verdict, of: dict[str, A
         verdict=verdict.word,
         smallest=verdict.smallest,
         ends=interval,
+        level=1 - found.verdicts.alpha,
+        alpha=found.verdicts.alpha,
     )
 
 

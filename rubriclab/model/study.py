@@ -535,11 +535,6 @@ class DesignPart(Part):
                 f"alone compares calls that differ in the number of criteria only; leave it out, "
                 f"or leave out [design.vary] {', '.join(factors)}"
             )
-        if self.stop is not None:
-            raise ValueError(
-                "alone needs all calls of the study, so the study cannot stop early; leave out "
-                "alone, or stop"
-            )
         return self
 
     @property

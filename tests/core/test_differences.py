@@ -13,7 +13,7 @@ from rubriclab.core.differences import Pair, differences, paired
 from rubriclab.core.drift import Drift, drift
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.operations import Checked, check, derived, limit_of, same_rules, worst
-from rubriclab.core.topic import Findings
+from rubriclab.core.topic import REASONS, Findings
 from rubriclab.exports.gate_lines import derived_line
 from rubriclab.model.judgment import RULES, JudgmentTable
 from rubriclab.model.study import Smallest
@@ -113,7 +113,7 @@ def criteria() -> Findings:
             lambda: paired(findings(part(slice(0, 20))), 0, findings(part(slice(20, 40))), 0),
             "no_common",
         ),
-        (lambda: paired(findings(part(slice(0, 20))), 0, criteria(), 0), "not_alike"),
+        (lambda: paired(findings(part(slice(0, 20))), 0, criteria(), 0), "other_axis"),
         (lambda: held(made.always_first, made.by_quality, state="paused"), "unfinished"),
         (lambda: held(made.always_first, made.by_quality, items=5), "too_few_units"),
     ],
@@ -124,7 +124,12 @@ def test_where_nothing_can_be_said_no_word_is(pair: Callable[[], Pair], why: str
     assert {row.verdict for row in rows} <= {"", "undecided"}
     assert {row.why for row in rows} <= {why}
     assert made_pair.why in ("", why)
-    assert rows or made_pair.why == "not_alike"
+    assert rows or made_pair.why == "other_axis"
+
+
+def test_a_comparison_across_axes_says_how_to_ask_instead() -> None:
+    pair = paired(findings(part(slice(0, 20))), 0, criteria(), 0)
+    assert "ask with [design] alone = true" in REASONS[pair.why]
 
 
 def test_criteria_are_held_against_each_other_by_first_and_last() -> None:

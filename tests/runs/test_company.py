@@ -95,7 +95,6 @@ def test_the_forecast_counts_both_ways() -> None:
         ({"reorder": "options"}, "alone asks each criterion by itself, so it needs reorder ="),
         ({"reorder": ["criteria", "options"]}, "leave it out, or leave out options"),
         ({"vary": {"temperature": [0.0, 1.0]}}, r"leave out \[design.vary\] temperature"),
-        ({"stop": "known"}, "leave out alone, or stop"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_words(design: dict[str, object], said: str) -> None:
@@ -206,6 +205,21 @@ def test_what_is_asked_by_itself_is_no_setting_of_its_own(findings: Findings) ->
     """It lists nothing, so no answer and no caution speaks of its order."""
     assert "in a list" not in findings_text(findings)
     assert not [caution for caution in findings.cautions if caution.kind == "single_order"]
+
+
+def test_a_run_that_stops_early_compares_what_was_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is looked at by its order effect, and both ways have the same complete batches."""
+    use(monkeypatch, ScriptedJudge(planted))
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        run = Run(store, company_plan(40, stop="decided"))
+        ended(run)
+        findings = Findings(Judgments(store.table(run.id)))
+    (found,) = findings.company
+    assert {"b", "c"} == {found.names[k] for k in found.named}
+    (row,) = findings.select("company")
+    assert row.alpha == found.verdicts.alpha <= 0.05
 
 
 def steadier(call: Call, _: int) -> Reply:
