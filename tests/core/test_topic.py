@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OF = {"position": 1, "score": 3, "target": "tone", "order": "1 2", "before": "wit"} | dict.fromkeys(
     (
         "side",
+        "zone",
         "calls",
         "rating",
         "rater",
