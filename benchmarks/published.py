@@ -322,6 +322,29 @@ def stopping(lines: list[Line]) -> str:
 WORDS = get_args(LadderWord)
 
 
+SHARES = {
+    "says promised of the listed": "promised",
+    "says kept of the listed": "kept",
+    "says true of the listed": "true",
+    "says kept of the rest": "others",
+}
+
+
+def promises(lines: list[Line]) -> str:
+    """A row for each judge and number of items: what the list of fragile scores promises."""
+    rows = [
+        (
+            line.about.removeprefix("fragile scores · "),
+            str(line.units),
+            *(f"{line.counted.rate(key):.3f}" for key in SHARES),
+            str(line.counted.studies),
+        )
+        for line in lines
+        if line.part == "fragile scores" and not line.new
+    ]
+    return table(("judge · planted · asked", "items", *SHARES.values(), "studies"), rows)
+
+
 def ladder(lines: list[Line]) -> str:
     """A row for each judge and number of units: how often each word of the ladder is given."""
     rows = []
@@ -407,6 +430,10 @@ def document(results: Results) -> str:
         "is also given to judges with a bias, so it never stands without the size that is still "
         "possible. “Biased” falls with the units where the bias is smaller than matters, because "
         "it is then known to be.\n\n" + ladder(lines),
+        "Fragile scores": "The 20 scores most likely to come out otherwise, chosen on the first of "
+        "two rounds. Promised: their mean probability. Kept: pairs of calls in two orders of the "
+        "second round that came out otherwise. True: the same of very many calls. Others: kept of "
+        "the scores that are not listed.\n\n" + promises(lines),
         "Never simulated": f"{NEVER}\n- Intervals of {', '.join(unseen)}.",
     }
     return (

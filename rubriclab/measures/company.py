@@ -36,14 +36,14 @@ JUDGED = ("company", "company_criterion", "company_single", "company_gate")
 
 
 @topic("company", axes={"criteria", "responses"}, per="run")
-def company(arms: Sequence[Arm], reading: ReadingPart) -> Iterator[Row | Caution]:
+def company(arms: Sequence[Arm], reading: ReadingPart | None = None) -> Iterator[Row | Caution]:
     """Yield what company changes, of answers in one call and of criteria in one call."""
     yield from company_of_answers([a for a in arms if a.condition.reorder == "responses"])
     if not arms[0].run.finished:
         for joint, _ in pairs_of_ways(arms):
             yield from nothing(JUDGED, "unfinished", condition=widest(joint).code)
         return
-    for found in company_effects(arms, reading.smallest):
+    for found in company_effects(arms, (reading or ReadingPart()).smallest):
         yield from verdict_rows(found)
         yield from own_noise(found)
         yield from agreement_of_ways(found)

@@ -5,8 +5,9 @@ noise alone, and ties hide contradictions. So the same count among its own score
 the contradictions that each of two rounds of both repeats.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -122,7 +123,7 @@ def _by_round(arm: Arm, value: Floats) -> Floats:
 
 def rows_of(both: Both) -> Iterator[Row]:
     """Yield contradictions of scores and pairs, those that are stable, and those among scores."""
-    of = {"against": both.scored.code}
+    of = {"against": both.scored.code, "way": both.scored.condition.reorder}
     shared = both.common_rounds
     each_round = np.stack(
         [opposite(both.by_choice[:, k], both.by_score[:, k]) for k in range(shared)], axis=1
@@ -142,7 +143,7 @@ def rows_of(both: Both) -> Iterator[Row]:
     yield _share(both, "contradictions_of_scores", among, of, "one_round")
 
 
-def _share(both: Both, measure: str, values: Floats, of: dict[str, int], none: str) -> Row:
+def _share(both: Both, measure: str, values: Floats, of: Mapping[str, Any], none: str) -> Row:
     """Return the mean over pairs of candidates, with its interval over questions."""
     arm = both.pairs
     known = np.isfinite(values)

@@ -88,7 +88,10 @@ def test_a_judge_without_noise_contradicts_nothing() -> None:
         assert row.unit == "prompt"
         assert row.estimate.units == 40
         assert not row.verdict
-    assert only(found, "contradictions", condition=1).of == {"against": 0}
+    assert only(found, "contradictions", condition=1).of == {
+        "against": 0,
+        "way": "options",
+    }
     assert only(found, "cycles", condition=1).counts["n"] == 160
 
 
