@@ -45,6 +45,7 @@ READABLE = {
     "strategy": "Ordering strategy",
     "target": "Criterion",
     "ids": "Score labels",
+    "pass_fail": "Pass or fail",
 }
 """Keys of rows, axes and topics that are not read as they are written."""
 
