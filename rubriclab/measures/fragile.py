@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.core.cells import line
-from rubriclab.core.estimate import Reach, mean_over, missing, plain, ratio, simultaneous
+from rubriclab.core.estimate import Reach, missing, plain, ratio, simultaneous
 from rubriclab.core.judgments import Arm, Names, hash_names, label_of, once
 from rubriclab.core.topic import Findings, Row, topic
 from rubriclab.model.judgment import Reorder
@@ -28,6 +28,8 @@ AXES: set[Reorder] = {"options", "criteria", "responses"}
 LISTED = 20
 FEWEST = 30
 """With fewer items the list would hold most of them, and what items share is unknown."""
+SAME = 1e-9
+"""Chances that differ by less are the same; the rest is rounding."""
 ZONES = ("none_pass", "mixed", "all_pass")
 
 
@@ -76,6 +78,19 @@ class Fragile:
         inside[self.listed] = True
         return inside
 
+    @property
+    def share_in_list(self) -> Floats:
+        """(items,): how much of an item is counted as listed.
+
+        Items with the same chance as the last one listed share the places that are left, so that
+        no name decides what the list keeps.
+        """
+        share = self.in_list.astype(np.float64)
+        if self.tied:
+            alike = np.abs(self.chance - self.chance[self.listed[-1]]) < SAME
+            share[alike] = share[alike].mean()
+        return share
+
 
 def fragile_items(arm: Arm, cut: float | None) -> Fragile:
     """Return the fragile items of an arm, computed once for each ``cut``.
@@ -110,8 +125,8 @@ def _fragile_items(arm: Arm, cut: float | None) -> Fragile:
     listed = most_likely(chance, _tie_breaker(arm), LISTED)
     tied = 0
     if len(listed):
-        tied = int((np.abs(chance - chance[listed[-1]]) < 1e-9).sum())
-        tied -= int((np.abs(chance[listed] - chance[listed[-1]]) < 1e-9).sum())
+        tied = int((np.abs(chance - chance[listed[-1]]) < SAME).sum())
+        tied -= int((np.abs(chance[listed] - chance[listed[-1]]) < SAME).sum())
     return Fragile(chance, listed, tied, given, outcomes, changed, why)
 
 
@@ -181,16 +196,25 @@ def promised_and_kept(arm: Arm, made: Fragile) -> Iterator[Row]:
     items where there is no other round.
     """
     listed, others = made.in_list & made.checked, ~made.in_list & made.checked
-    promised = made.chance[listed if listed.any() else made.in_list]
-    about = {"listed": len(made.listed), "tied": made.tied}
-    value = float(promised.mean()) if len(promised) else float("nan")
-    estimate = missing(made.why) if made.why else plain(value, "promised")
-    yield Row("fragile_promised", estimate, counts={"n": len(promised)} | about)
+    share = made.share_in_list
+    promised = share * made.checked if listed.any() else share
+    about = {"n": int((listed if listed.any() else made.in_list).sum())}
+    about |= {"listed": len(made.listed), "tied": made.tied}
+    estimate = missing(made.why)
+    if not made.why:
+        known = promised > 0
+        estimate = plain(float(np.average(made.chance[known], weights=promised[known])), "promised")
+    yield Row("fragile_promised", estimate, counts=about)
     rule = partial(Reach, 1.0, least=0.0, most=1.0)
-    for measure, which in (("fragile_kept", listed), ("fragile_rest", others)):
-        changed = np.where(which, made.changed, np.nan)
-        none = made.why or ("copied_round" if copied(arm) else "not_checked")
-        kept = mean_over(changed, arm.unit, arm.unit_names, rule, none=none)
+    none = made.why or ("copied_round" if copied(arm) else "not_checked")
+    changed = np.where(made.checked, made.changed, 0.0)
+    for measure, which, weight in (
+        ("fragile_kept", listed, share),
+        ("fragile_rest", others, 1.0 - share),
+    ):
+        weight = weight * made.checked
+        top, bottom = (sum_by(arm.unit, part, arm.units) for part in (weight * changed, weight))
+        kept = ratio(top, bottom, arm.unit_names, rule, none=none)
         yield Row(measure, kept, counts={"n": int(which.sum())})
 
 

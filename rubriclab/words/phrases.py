@@ -46,6 +46,7 @@ READABLE = {
     "strategy": "Ordering strategy",
     "target": "Criterion",
     "ids": "Score labels",
+    "pass_fail": "Pass or fail",
 }
 """Keys of rows, axes and topics that are not read as they are written."""
 

@@ -53,7 +53,7 @@ IN_POINTS = ("criteria", "responses")
 CHOICES = ("pairs", "lists")
 """Kinds of lists from which a call chooses a winner."""
 EFFECT, EQUIVALENT, UNDECIDED = "effect", "equivalent", "undecided"
-PEOPLE = {"people", "agreement", "alt_test", "corrected_means"}
+PEOPLE = {"people", "agreement", "alt_test", "corrected_means", "pass_fail"}
 """Topics about the judge and people, which say nothing of orders."""
 MEASURE_OF = {question: measure for measure, question in QUESTIONS.items()}
 LEAST_DECIMALS = 1

@@ -14,6 +14,7 @@ from rubriclab.core.verdict import word_of
 from rubriclab.measures.alt_test import PASSES, SINGLE
 from rubriclab.model.text import count, shorten
 from rubriclab.words.answer import BADGES, MOST_NAME, Answer, Question
+from rubriclab.words.pass_fail import TOPIC as PASS_FAIL
 from rubriclab.words.phrases import (
     NBSP,
     caution_text,
@@ -108,7 +109,7 @@ def _cautions(findings: Findings, subject: Subject) -> tuple[str, ...]:
         caution_text(caution)
         for caution in findings.cautions
         if caution.condition == subject.condition
-        and caution.topic in PEOPLE
+        and caution.topic in PEOPLE - {PASS_FAIL}
         and caution.kind not in SAID
     ]
     return tuple(dict.fromkeys(sentences))
