@@ -54,8 +54,10 @@ def draw(several: Several) -> None:
     st.markdown(safe(answer.line, 1_000))
     for question in answer.questions:
         badge = f"**{safe(question.badge)}** · " if question.badge else ""
-        st.markdown(f"- {badge}{safe(question.title)} {safe(question.sentence, 2_000)}")
-    st.markdown(f"**What to do** {safe(answer.advice, 400)}")
+        colon = "" if question.title.endswith("?") else ":"
+        said = safe(question.sentence, 2_000)
+        st.markdown(f"- {badge}{safe(question.title)}{colon} {said}")
+    st.markdown(f"**What to do.** {safe(answer.advice, 400)}")
     for caution in answer.cautions:
         st.warning(safe(caution, 1_000))
     show(several, together_against_alone(findings, found), f"company-{judge}")

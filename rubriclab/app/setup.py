@@ -378,6 +378,8 @@ def _numbers(plan: Plan, estimate: Estimate) -> None:
         f"About {estimate.tokens_in:,} tokens in and {estimate.tokens_out:,} out, guessed from the "
         "number of characters."
     )
+    for way in estimate.ways:
+        st.caption(safe(way.sentence))
     if estimate.enough:
         st.markdown(safe(estimate.enough))
     st.caption(safe(estimate.sentence))

@@ -61,7 +61,8 @@ def summary(held: Draft) -> str:
     if "bare" in design.axes:
         what += ", and bare scores"
     orders = f"{', '.join(shorten(name, 30) for name in names)} orders of the {what}"
-    return f"{orders}, {_how_often(held)}{varied}"
+    alone = "; each criterion by itself too" if design.alone else ""
+    return f"{orders}, {_how_often(held)}{alone}{varied}"
 
 
 def _how_often(held: Draft) -> str:
