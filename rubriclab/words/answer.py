@@ -361,7 +361,7 @@ def _line_of_word(subject: Subject) -> tuple[str, str]:
             "other": f"{number(last, '.1f')}%",
             "apart": f"{apart}{NBSP}percentage points",
         }
-        return _say(subject, "line", share=strong, **fields), strong
+        return _say(subject, "line_rates", share=strong, **fields), strong
     if subject.word == "No bias seen yet" and subject.unmoved:
         strong = f"0 of {count(subject.calls, 'call')}"
         orders = count(subject.orders, "order")

@@ -951,3 +951,27 @@ def test_a_run_before_its_first_look_has_no_cautions_about_nothing() -> None:
     assert said.headline == "No answer about judge yet"
     assert said.line == "No answer yet. The first look is after 10 answers."
     assert said.cautions == ()
+
+
+TWO = (0.0, 1.0)
+BOTH_WAYS = [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("score", "orders", "said"),
+    [
+        (np.tile([0.0, 1.0], 10)[:, None], BOTH_WAYS[:1], "did not judge an answer in two orders"),
+        (np.tile([0.0, 1.0], 10)[:, None], BOTH_WAYS[1:], "did not judge an answer in two orders"),
+        (np.c_[np.tile([0.0, 1.0], 10), np.full(20, np.nan)], BOTH_WAYS, "Too many unparsed"),
+        (np.ones((20, 2)), BOTH_WAYS, "gave the same score in every call"),
+        (np.ones((2, 2)), BOTH_WAYS, "Too few answers"),
+    ],
+)
+def test_two_scores_that_were_not_seen_in_both_orders_have_an_answer_too(
+    score: np.ndarray, orders: list[list[int]], said: str
+) -> None:
+    found = findings(options(score, orders, scores=TWO))
+    (answer,) = answers(found)
+    assert said in answer.headline
+    assert "{" not in findings_text(found)
+    assert report_html(found)
