@@ -5,6 +5,7 @@ case is an error.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ import pytest
 
 from rubriclab.core.topic import CAUTIONS, MEASURES, REASONS, Findings, Row
 from rubriclab.model.judgment import JudgmentTable
+from tests.measures.test_contradictions import made as judged_in_both_ways
+from tests.measures.test_pass_fail import pass_fail, two_orders
 from tests.measures.test_people import stated
+from tests.runs.test_company import asked_both_ways
 from tests.tables import (
     ORDERS,
     balanced_orders,
@@ -334,7 +338,9 @@ def test_units_named_one_by_one_are_the_items(name: str) -> None:
     same(found_in(name), findings(single))
 
 
-def test_every_measure_has_a_number_in_some_case() -> None:
+def test_every_measure_has_a_number_in_some_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = (
         "balanced and fixed",
         "probabilities",
@@ -352,7 +358,16 @@ def test_every_measure_has_a_number_in_some_case() -> None:
     )
     rows = [row for name in names for row in found_in(name).rows]
     rows += rows_of(stated(0, 30), "calibration")[0]
-    assert {row.measure for row in rows if np.isfinite(row.value)} == set(MEASURES) - {"gate"}
+    for more in (
+        asked_both_ways(tmp_path, monkeypatch),
+        pass_fail(two_orders()),
+        judged_in_both_ways(rng(2), 40, 1.5),
+    ):
+        rows += more.rows
+    assert {row.measure for row in rows if np.isfinite(row.value)} == set(MEASURES) - {
+        "gate",
+        "company_gate",
+    }
 
 
 @pytest.mark.parametrize("name", ["constant judge", "criteria, constant judge"])

@@ -1,6 +1,7 @@
 """Each criterion asked by itself too: the plan, runs with planted judges, and what is said."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from rubriclab.exports.report import report_html
 from rubriclab.exports.table import document
 from rubriclab.exports.terminal import findings_text
 from rubriclab.figures.company_pictures import company_of, together_against_alone
-from rubriclab.model.data import Rubric
+from rubriclab.model.data import DataSet, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.study import DesignPart, PromptPart, study_from_toml
@@ -29,8 +30,8 @@ from tests.study.kit import ABC, criterion, data, small_plan
 ALONE = {"reorder": "criteria", "alone": True}
 
 
-def company_plan(count: int = 3, **design: object) -> Plan:
-    return small_plan(count, criteria=ABC, **{**ALONE, **design})
+def company_plan(count: int = 3, dataset: DataSet | None = None, **design: object) -> Plan:
+    return small_plan(count, criteria=ABC, dataset=dataset, **{**ALONE, **design})
 
 
 # ------------------------------------------------------------------------------------ the plan
@@ -136,9 +137,21 @@ def planted(call: Call, _: int) -> Reply:
 
 @pytest.fixture
 def findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Findings:
+    return asked_both_ways(tmp_path, monkeypatch)
+
+
+def asked_both_ways(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Findings:
+    """Findings of 12 texts by the planted judge; two people rated each."""
     use(monkeypatch, ScriptedJudge(planted))
-    with Store.open(tmp_path / "lab.duckdb") as store:
-        run = Run(store, company_plan(12))
+    rated = DataSet(
+        "d",
+        tuple(
+            replace(item, ratings={"one": 2.0 + k % 3, "two": 1.0 + k % 4})
+            for k, item in enumerate(data(12).items)
+        ),
+    )
+    with Store.open(folder / "lab.duckdb") as store:
+        run = Run(store, company_plan(12, dataset=rated))
         assert ended(run).state == "finished"
         table = store.table(run.id)
     return Findings(Judgments(table))
@@ -164,6 +177,7 @@ def test_the_lines_come_in_the_order_of_the_questions(findings: Findings) -> Non
         "Which criteria change?",
         "Does it change single scores beyond noise?",
         "Noise",
+        "Agreement with people",
         "Order effect",
         "Cost",
     ]
@@ -176,6 +190,25 @@ def test_the_lines_come_in_the_order_of_the_questions(findings: Findings) -> Non
         "Scoring a text once takes 1 call and 175 tokens, or 3 calls and 375 tokens with one for "
         "each criterion. One call takes 47% of the tokens."
     )
+
+
+def test_agreement_with_people_is_that_of_single_calls_in_both_ways(findings: Findings) -> None:
+    """On the items that both ways scored, kappa differs by the difference of the two kappas."""
+    kappas = {
+        (row.of["way"], row.of.get("target", "")): row.value
+        for row in findings.select("company_kappa")
+    }
+    assert {way for way, _ in kappas} == {"together", "alone"}
+    for row in findings.select("company_kappa_difference"):
+        target = row.of.get("target", "")
+        gap = kappas["together", target] - kappas["alone", target]
+        assert row.value == pytest.approx(gap)
+    (answer,) = company_answers(findings)
+    (asked,) = (each for each in answer.questions if each.title == "Agreement with people")
+    assert asked.sentence.startswith(
+        f"Weighted kappa of single calls is {kappas['together', '']:.2f} in one call and "
+        f"{kappas['alone', '']:.2f} by itself"
+    ), asked.sentence
 
 
 def test_terminal_report_and_json_say_it(findings: Findings) -> None:
@@ -191,7 +224,7 @@ def test_the_picture_has_a_mark_for_each_criterion_and_way(findings: Findings) -
     shown = together_against_alone(findings, found)
     assert shown.picture is not None
     panels = {panel.title: panel for panel in shown.picture.panels}
-    assert list(panels) == ["Change of the mean", "Own noise", "Order effect"]
+    assert list(panels) == ["Change of the mean", "Own noise", "Agreement", "Order effect"]
     assert [point.label for point in panels["Change of the mean"].points] == [
         "All criteria",
         "a",
