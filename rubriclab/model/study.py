@@ -619,7 +619,7 @@ class ReadingPart(Part):
     labels: Literal["", "random", "by label", "by verdict"] = Field(
         "",
         description="How the answers with people's labels were chosen: at random, by people's "
-        "label (so many passes, so many fails), or by the judge's verdict.",
+        "label (a set number of each), or by the judge's verdict.",
     )
     baseline: str = Field(
         "",

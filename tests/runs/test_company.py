@@ -207,7 +207,7 @@ def test_agreement_with_people_is_that_of_single_calls_in_both_ways(findings: Fi
     (asked,) = (each for each in answer.questions if each.title == "Agreement with people")
     assert asked.sentence.startswith(
         f"Weighted kappa of single calls is {kappas['together', '']:.2f} in one call and "
-        f"{kappas['alone', '']:.2f} by itself"
+        f"{kappas['alone', '']:.2f} in calls of their own"
     ), asked.sentence
 
 

@@ -195,7 +195,7 @@ def test_no_combination_about_a_variant_contradicts_itself(
     small = mean == single == "equivalent"
     assert (said.advice == "Either form will do.") == small
     # A difference that is there, and smaller than matters, never reads as one that matters.
-    differs = "judge-7b: ids = letters differs, by less than matters"
+    differs = "judge-7b: ids = letters differs by less than matters"
     assert (said.headline == differs) == (small and gate < 0.05)
     assert any(word in said.headline for word in (" raises ", " lowers ", " changes the mean")) == (
         mean == "effect"
