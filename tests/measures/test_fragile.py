@@ -54,7 +54,10 @@ def test_one_round_gives_a_list_without_a_promise_that_was_checked() -> None:
     words = fragile_list(found, 0)
     assert words is not None
     assert "Not checked: ask each order twice." in words.lines
-    assert "5 more scores have the same probability as the last one listed, and count in part." in words.lines
+    assert (
+        "5 more scores have the same probability as the last one listed, and count in part."
+        in words.lines
+    )
     assert len(words.items) == 20
     assert only(found, "fragile_kept").why == "not_checked"
     assert {row.why for row in found.select("order_effect_by_zone")} == {"no_other_round"}
