@@ -58,7 +58,8 @@ def fragile_list(findings: Findings, condition: int) -> FragileList | None:
     other = say("rounds" if several else "one_round", TABLES)
     lines = [say(f"means{sort}", TABLES), _check(findings, condition, len(made.listed), other)]
     if made.tied:
-        more = count(made.tied, "more score has", "more scores have")
+        noun = "verdict" if sort else "score"
+        more = count(made.tied, f"more {noun} has", f"more {noun}s have")
         lines.append(say("tied", TABLES, more=more))
     every = arm.run.items.iloc[arm.item_code]
     several_criteria = every["criterion"].nunique() > 1

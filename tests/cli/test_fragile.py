@@ -34,7 +34,7 @@ def test_the_list_comes_with_its_check(tmp_path: Path, capsys: Captured) -> None
     assert code == 0
     assert lines[0] == "The 20 verdicts most likely to come out otherwise"
     assert (
-        "5 more scores have the same probability as the last one listed, and count in part."
+        "5 more verdicts have the same probability as the last one listed, and count in part."
         in lines
     )
     assert sum(line.endswith(" · 0 1") for line in lines) == 20

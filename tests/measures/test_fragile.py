@@ -55,7 +55,7 @@ def test_one_round_gives_a_list_without_a_promise_that_was_checked() -> None:
     assert words is not None
     assert "Not checked: ask each order twice." in words.lines
     assert (
-        "5 more scores have the same probability as the last one listed, and count in part."
+        "5 more verdicts have the same probability as the last one listed, and count in part."
         in words.lines
     )
     assert len(words.items) == 20

@@ -187,8 +187,8 @@ def test_the_lines_come_in_the_order_of_the_questions(findings: Findings) -> Non
     assert "lower (95% CI" in criteria.sentence
     # One call: 160 + 15 tokens. Three calls: 3 x (120 + 5) = 375, so 175 / 375 = 47%.
     assert answer.questions[-1].sentence == (
-        "Scoring a text once takes 1 call and 175 tokens, or 3 calls and 375 tokens with one for "
-        "each criterion. One call takes 47% of the tokens."
+        "Scoring a text once takes 1 call and 175 tokens, or 3 calls and 375 tokens with one "
+        "call for each criterion. One call takes 47% of the tokens."
     )
 
 
