@@ -47,7 +47,7 @@ def test_one_text_by_hand() -> None:
     assert cards is not None
     seats = cards.seats()
     (sums,) = cards.sums(seats, seats[None])[0]
-    np.testing.assert_allclose(sums[:3], [-2, 2, 8])
+    np.testing.assert_allclose(sums[:4], [-2, 2, 4, 4])
     assert sums[:2].mean() == 0
 
     # Dealt the other way round everything has the other sign, so no deal is further away: p = 1.
