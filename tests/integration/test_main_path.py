@@ -71,7 +71,6 @@ def test_own_file_to_heatmap_in_six_clicks(browser: Browser, tmp_path: Path) -> 
         page.screenshot(path=tmp_path / "set-up.png")
         click(page.get_by_role("button", name="Launch 80 calls"))  # 4 answers, 10 orders, twice
         page.get_by_role("heading", name="Runs", level=1).wait_for()
-        page.get_by_text("of 80 calls").first.wait_for(timeout=300_000)
         row = page.locator('[class*="st-key-run-"]').filter(has_text="redacciones")
         row.get_by_role("button", name="Results").wait_for(
             timeout=600_000
