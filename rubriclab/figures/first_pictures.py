@@ -25,10 +25,12 @@ from rubriclab.figures.pictures import (
     target_cells,
     winner_classes,
 )
+from rubriclab.measures.pass_fail import people_pass_rate
+from rubriclab.model.data import INTENDED
 from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count
 from rubriclab.words.phrases import ci, ends, number, say
-from rubriclab.words.subject import Subject, people_pass_rate, sentence_tables
+from rubriclab.words.subject import Subject, sentence_tables
 
 WORDS = ("evidence",)
 FEW_CALLS = 30
@@ -195,17 +197,24 @@ def _pass_rates(findings: Findings, subject: Subject) -> Picture | None:
         decided = biased and rate == most
         points["", name] = Point(name, rate, text, *inside, decided=decided, hover=hover)
     said = "; ".join(f"{point.label}: {point.text} ({point.hover[2]})" for point in points.values())
-    people = people_pass_rate(findings, subject)
+    people = _people_pass_rate(findings, subject)
     if math.isfinite(people):
         said += f"; people: {number(people, '.1%')}"
     alt = f"Bar chart of the pass rate. {said}."
     return picture("tallies", points, alt, span=1.0, target=people)
 
 
+def _people_pass_rate(findings: Findings, subject: Subject) -> float:
+    """Return people's pass rate, which the dotted line shows; NaN where no person labelled."""
+    if findings.judgments.raters[subject.condition] == {INTENDED}:
+        return math.nan
+    return people_pass_rate(findings.judgments.arms[subject.condition], findings.reading)
+
+
 def _note_of_pass_rates(findings: Findings, subject: Subject) -> str:
     """Say how to read the two bars."""
     note = say("rate_note", WORDS, ci=ci())
-    people = people_pass_rate(findings, subject)
+    people = _people_pass_rate(findings, subject)
     if math.isfinite(people):
         note += " " + say("rate_people", WORDS, share=number(people, ".1%"))
     return note

@@ -170,6 +170,20 @@ def labels_of(given: Rated, cut: Cut, reading: ReadingPart) -> Labels:
     )
 
 
+def people_pass_rate(arm: Arm, reading: ReadingPart) -> float:
+    """Return the share of labelled items that people pass, as the row ``people_pass`` has it.
+
+    NaN where nobody's labels are there, and where they were chosen: then it is not that of all.
+    """
+    given, cut = rated(arm), cut_of(arm, reading)
+    if given is None or cut is None or not given.comparable:
+        return float("nan")
+    labels = labels_of(given, cut, reading)
+    if labels.why_chosen or not labels.known.any():
+        return float("nan")
+    return float(labels.label[labels.known].mean())
+
+
 def passing_share(arm: Arm, cut: Cut, which: Bools) -> Floats:
     """(items,): the share of an item's parsed calls among ``which`` that pass; NaN without one."""
     kept = which & arm.ok

@@ -37,8 +37,6 @@ from rubriclab.core.verdict import (
     Verdicts,
 )
 from rubriclab.measures.advice import Action, decide, gap_matters
-from rubriclab.measures.rated import rated
-from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import Condition, level_text, variant_text
 from rubriclab.model.passing import PassRate
 from rubriclab.words.phrases import SENTENCES, decimals_of_difference, order_title
@@ -646,18 +644,6 @@ def _pass_rates(
         estimate = share(passes, trials, present.astype(np.int64))
         intervals.append(estimate.interval(1 - verdicts.alpha))
     return (middle - half, middle + half), tuple(intervals)
-
-
-def people_pass_rate(findings: Findings, subject: Subject) -> float:
-    """Return the share of answers that people pass; NaN where none is rated on the two scores."""
-    arm = findings.judgments.arms[subject.condition]
-    given, rate = rated(arm), subject.rate
-    if given is None or rate is None or not given.comparable:
-        return math.nan
-    if findings.judgments.raters[subject.condition] == {INTENDED}:
-        return math.nan
-    known = given.human[np.isfinite(given.human)]
-    return float(np.mean((known - rate.other) / (rate.score - rate.other)))
 
 
 def calls_in(call: NDArray[Any]) -> int:

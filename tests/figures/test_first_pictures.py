@@ -17,6 +17,7 @@ from rubriclab.figures.first_pictures import (
     two_orders,
 )
 from rubriclab.figures.marks import DARK, LIGHT
+from rubriclab.model.study import ReadingPart
 from rubriclab.store.bundle import read_bundle
 from rubriclab.words.subject import subject_of
 from tests.tables import ORDERS, findings, options
@@ -164,3 +165,22 @@ def test_means_of_orders_are_over_the_same_answers() -> None:
     measured = order_means(findings(options(score, ORDERS)).judgments.arms[0])
     assert measured is not None
     assert len(measured.scores) == 18
+
+
+def test_the_dotted_line_is_the_pass_rate_that_with_people_says() -> None:
+    """Of 20 answers, people pass 12 and fail 4, and are evenly divided about 4."""
+    ratings = [{"one": 1.0, "two": 1.0}] * 12 + [{"one": 0.0, "two": 0.0}] * 4
+    ratings += [{"one": 1.0, "two": 0.0}] * 4
+    score = np.random.default_rng(3).integers(0, 2, (20, 4)).astype(float)
+    table = options(score, [[0, 1], [1, 0]], scores=(0, 1), ratings=ratings)
+    found = findings(table)
+    subject = subject_of(found)
+    shown = first_picture(found, subject, subject.condition)
+    (row,) = found.select("people_pass", topic="pass_fail")
+    assert row.value == 12 / 16
+    assert shown.picture is not None
+    assert shown.picture.target == row.value
+    assert "people pass 75.0%" in shown.note
+    chosen = findings(table, reading=ReadingPart(labels="by label"))
+    shown = first_picture(chosen, subject_of(chosen), subject.condition)
+    assert "people pass" not in shown.note, "so many passes were labelled on purpose"
