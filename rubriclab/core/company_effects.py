@@ -18,7 +18,7 @@ from rubriclab.core.permutation import ALPHA, Gate, centred, deal, standardised,
 from rubriclab.core.variant_effects import FormCards, calls_to_deal
 from rubriclab.core.verdict import MeanVerdict, SingleVerdict, Terms, Verdicts, decide
 from rubriclab.model.study import Smallest
-from rubriclab.stats.resample import Floats, Ints, sum_by
+from rubriclab.stats.resample import Floats, Ints, rank_within
 from rubriclab.stats.tests import holm
 
 ALONE, TOGETHER = 0, 1
@@ -189,20 +189,19 @@ def regrouped(text: Ints, code: Ints) -> tuple[Ints, Ints]:
     packed = np.full_like(code, -1)
     for column in range(code.shape[1]):
         kept = np.flatnonzero(code[:, column] >= 0)
-        number = np.arange(len(kept)) - np.searchsorted(text[kept], text[kept])
-        packed[np.searchsorted(text, text[kept]) + number, column] = code[kept, column]
+        row = np.searchsorted(text, text[kept]) + rank_within(text[kept])
+        packed[row, column] = code[kept, column]
     complete = (packed >= 0).all(axis=1)
     return text[complete], packed[complete]
 
 
 def as_many(text: Ints, calls: Ints) -> Ints:
-    """Return indexes of at most ``calls[t]`` vectors of each text t; ``text`` is sorted.
+    """Return indexes of at most ``calls[t]`` vectors of each text t.
 
     Scores of one call vary together, so their mean may vary more than that of single calls. A deal
     over more single calls than joint ones would take that for an effect.
     """
-    rank = np.arange(len(text)) - np.searchsorted(text, text)
-    return np.flatnonzero(rank < calls[text])
+    return np.flatnonzero(rank_within(text) < calls[text])
 
 
 # -------------------------------------------------------------------------------------- the gate
@@ -381,16 +380,3 @@ def signed_ends(verdict: MeanVerdict) -> tuple[float, float]:
     if max(-below, above) < high:  # units that were not met could carry more
         return -high, high
     return below, above
-
-
-def mean_differences(answers: Answers) -> Floats:
-    """(texts, criteria): mean score together - alone, in points; NaN where a text lacks a way."""
-    texts = len(answers.unit)
-    means = []
-    for way in (ALONE, TOGETHER):
-        kept = answers.order == way
-        points = answers.points[answers.code[kept]]
-        count = np.bincount(answers.item[kept], minlength=texts)
-        with np.errstate(invalid="ignore"):
-            means.append(sum_by(answers.item[kept], points, texts) / count[:, None])
-    return np.asarray(means[TOGETHER] - means[ALONE])
