@@ -44,7 +44,7 @@ def _same_judge(pairs: Arm, scored: Arm) -> bool:
         same
         and one.variant_key == other.variant_key
         and other.reorder in SCORED
-        and other.strategy != "fixed"
+        and (other.strategy != "fixed" or other.reorder == "bare")  # a bare scale has one order
         and bool(scored.ok.any())
     )
 
