@@ -92,20 +92,13 @@ class Fragile:
         return share
 
 
+@once
 def fragile_items(arm: Arm, cut: float | None) -> Fragile:
-    """Return the fragile items of an arm, computed once for each ``cut``.
+    """Return the fragile items of an arm.
 
     ``cut``: the lowest score that passes. With one, an item comes out otherwise if it passes in one
     call and fails in the other; without, if its score is another one.
     """
-    key = (fragile_items, cut)
-    if key not in arm.made:
-        arm.made[key] = _fragile_items(arm, cut)
-    made: Fragile = arm.made[key]
-    return made
-
-
-def _fragile_items(arm: Arm, cut: float | None) -> Fragile:
     code, outcomes = _outcomes(arm, cut)
     given = _counts(arm, code, len(outcomes), 0)
     changed = _changed(arm, code, len(outcomes))
