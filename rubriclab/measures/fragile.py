@@ -17,6 +17,7 @@ from rubriclab.core.cells import line
 from rubriclab.core.estimate import Reach, missing, plain, ratio, simultaneous
 from rubriclab.core.judgments import Arm, Names, hash_names, label_of, once
 from rubriclab.core.topic import Findings, Row, topic
+from rubriclab.measures.pass_fail import Cut, cut_of
 from rubriclab.model.judgment import Reorder
 from rubriclab.model.study import ReadingPart
 from rubriclab.stats.fragile import chance_apart, most_likely, pairs_apart
@@ -40,7 +41,7 @@ def fragile(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row]:
     reading = reading or ReadingPart()
     yield from promised_and_kept(arm, fragile_items(arm, reading.cut))
     if arm.condition.reorder == "options":
-        yield from effect_by_zone(arm, reading.cut)
+        yield from effect_by_zone(arm, reading)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,15 +212,16 @@ def promised_and_kept(arm: Arm, made: Fragile) -> Iterator[Row]:
         yield Row(measure, kept, counts={"n": int(which.sum())})
 
 
-def effect_by_zone(arm: Arm, cut: float | None) -> Iterator[Row]:
+def effect_by_zone(arm: Arm, reading: ReadingPart) -> Iterator[Row]:
     """Yield the contrast ``line`` in three zones: items that never, sometimes or always pass.
 
     Each round makes the zones once, and the other rounds measure the contrast; the sums over all
     of these are divided once.
     """
-    cut = float(arm.scores[[0, -1]].mean()) if cut is None else cut
+    middle = float(arm.scores[[0, -1]].mean())
+    cut = cut_of(arm, reading) or Cut(middle, lower=False, on_scale=True, named=middle)
     why = _no_zones(arm)
-    about = {"cut": label_of(cut)}
+    about = {"cut": label_of(cut.at)}
     if why:
         for zone in ZONES:
             yield Row("order_effect_by_zone", missing(why), {"zone": zone}, counts={"n": 0} | about)
@@ -266,12 +268,12 @@ def _full_rounds(arm: Arm) -> list[int]:
     return several
 
 
-def _sums_by_zone(arm: Arm, cut: float) -> tuple[Floats, Floats, Bools, float]:
+def _sums_by_zone(arm: Arm, cut: Cut) -> tuple[Floats, Floats, Bools, float]:
     """Return the contrast's numerators and denominators, (zones, texts) each, over all rounds.
 
     Also returns (zones, texts): whether the text was measured there, and the most that one adds.
     """
-    passes = arm.ok & (arm.value >= cut)
+    passes = arm.ok & (cut.passes(arm.value) == 1)
     shape = len(ZONES), arm.texts
     top, bottom, reach = np.zeros(shape), np.zeros(shape), 0.0
     full = _full_rounds(arm)

@@ -156,6 +156,18 @@ def test_zones_of_passes_are_in_percentage_points() -> None:
     )
 
 
+def test_zones_follow_the_score_that_passes() -> None:
+    """A lower score that passes swaps the zones of items that never and always pass."""
+    chance = np.random.default_rng(5).beta(0.5, 0.5, (400, 2))
+    run = table(coins(np.random.default_rng(8), chance))
+    upper, lower = findings(run), findings(run, reading=ReadingPart(passes="0"))
+    for zone, other in (("none_pass", "all_pass"), ("mixed", "mixed"), ("all_pass", "none_pass")):
+        row = only(lower, "order_effect_by_zone", zone=zone)
+        swapped = only(upper, "order_effect_by_zone", zone=other)
+        assert row.value == swapped.value
+        assert row.counts["n"] == swapped.counts["n"]
+
+
 def test_zones_of_longer_scales_are_in_points() -> None:
     score = np.random.default_rng(3).integers(1, 6, (200, 4)).astype(float)
     words = fragile_list(findings(options(score, FIVE)), 0)
