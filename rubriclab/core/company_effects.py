@@ -71,7 +71,7 @@ def pairs_of_ways(arms: Sequence[Arm]) -> list[tuple[tuple[Arm, ...], Arm]]:
     """Return, for each judge and data set, the arms of all criteria in one call, and the one of
     each by itself.
 
-    Texts with other criteria are a pair of their own.
+    Texts with other criteria make another pair.
     """
     made = []
     for group in grouped(arms, lambda about: (about.judge, about.dataset, about.reorder)):
@@ -141,8 +141,8 @@ def with_vectors(together_: Answers, text: Ints, code: Ints) -> Answers:
     """Return calls about all criteria, and vectors of calls about each by itself, in two orders.
 
     text: (vectors,) the item of ``together_`` that each vector is about. code: (vectors, criteria)
-    -1 where a score is lost. No orders of the criteria are told apart, and no call without all its
-    scores is kept.
+    -1 where a score is lost. All orders of the criteria count as one, and calls that lack a score
+    are left out.
     """
     text, code = regrouped(text, code)
     parsed = together_.parsed
@@ -349,7 +349,7 @@ def _single_calls(answers: Answers) -> bool:
 
 
 def _of_criterion(answers: Answers, criterion: int) -> Answers:
-    """Return the scores of one criterion, as answers of their own."""
+    """Return the scores of one criterion as answers about it alone."""
     n = len(answers.points)
     return replace(
         answers,

@@ -45,7 +45,7 @@ FEWEST_LABELS = 10
 UNLABELLED = 0.05
 """If more verdicts than this are on a side without a label, the pass rate is not corrected."""
 MOST_ORDERS = 10
-"""With more orders than this none has rows of its own."""
+"""With more orders than this, single orders get no rows."""
 RATES = ("sensitivity", "specificity", "youden")
 PASS_RATES = ("people_pass", "judge_pass", "corrected_pass", "corrected_pass_rates")
 SIDE = "pass or fail"
@@ -288,7 +288,7 @@ def rates_by_order(labels: Labels) -> Iterator[Row]:
 
 
 def of_the_average(labels: Labels) -> Iterator[Row]:
-    """Yield sensitivity and specificity of the mean over all calls, once several were made."""
+    """Yield sensitivity and specificity of the mean over all calls, if there are several."""
     if labels.calls < 2:
         return
     both = labels.both(labels.average, balanced=False)
