@@ -51,7 +51,6 @@ class Fragile:
     chance: (items,) the probability that two calls in two different orders come out differently,
         as the first round says. NaN where unknown, and for all items where ``why`` says why.
     listed: the items with the largest chance, the largest first.
-    tied: items that are not listed, though their chance is the same as the last listed one's.
     given: (items, outcomes) how often each outcome was given in the first round.
     outcomes: what these outcomes are called: the scores, or fail and pass.
     changed: (items,) the share of pairs of calls in two orders of another round that came out
@@ -61,7 +60,6 @@ class Fragile:
 
     chance: Floats
     listed: Ints
-    tied: int
     given: Floats = field(repr=False)
     outcomes: tuple[str, ...]
     changed: Floats = field(repr=False)
@@ -80,6 +78,18 @@ class Fragile:
         return inside
 
     @property
+    def as_last_listed(self) -> Bools:
+        """(items,): whether the chance is the same as the last listed one's."""
+        if not len(self.listed):
+            return np.zeros(len(self.chance), dtype=bool)
+        return np.asarray(np.abs(self.chance - self.chance[self.listed[-1]]) < SAME)
+
+    @property
+    def tied(self) -> int:
+        """How many items have the same chance as the last listed one, and are not listed."""
+        return int((self.as_last_listed & ~self.in_list).sum())
+
+    @property
     def share_in_list(self) -> Floats:
         """(items,): how much of an item is counted as listed.
 
@@ -87,8 +97,8 @@ class Fragile:
         no name decides what the list keeps.
         """
         share = self.in_list.astype(np.float64)
-        if self.tied:
-            alike = np.abs(self.chance - self.chance[self.listed[-1]]) < SAME
+        if len(self.listed):
+            alike = self.as_last_listed
             share[alike] = share[alike].mean()
         return share
 
@@ -117,11 +127,7 @@ def fragile_items(arm: Arm, cut: float | None) -> Fragile:
     if why:
         chance = np.full(arm.items, np.nan)
     listed = most_likely(chance, _tie_breaker(arm), LISTED)
-    tied = 0
-    if len(listed):
-        tied = int((np.abs(chance - chance[listed[-1]]) < SAME).sum())
-        tied -= int((np.abs(chance[listed] - chance[listed[-1]]) < SAME).sum())
-    return Fragile(chance, listed, tied, given, outcomes, changed, why)
+    return Fragile(chance, listed, given, outcomes, changed, why)
 
 
 def _outcomes(arm: Arm, cut: float | None) -> tuple[Ints, tuple[str, ...]]:
