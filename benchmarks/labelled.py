@@ -12,13 +12,12 @@ import numpy as np
 from numpy.random import Generator
 from scipy import special
 
+from rubriclab.core.certification import LIMIT
 from rubriclab.core.topic import Row
 from rubriclab.measures.pass_fail import Labels, rows_of
 
 EASY = 0.8
 """Standard deviation of how easy an answer is, on the probit scale."""
-LIMIT = 0.8
-"""Sensitivity and specificity that a judge is certified at."""
 
 
 @dataclass(frozen=True)

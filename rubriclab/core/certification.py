@@ -1,5 +1,6 @@
 """Say how many labels it takes to certify a judge that passes or fails answers."""
 
+from bisect import bisect_left
 from functools import cache
 
 import numpy as np
@@ -39,11 +40,8 @@ def least_hits(limit: float, n: int) -> int:
 
     n + 1 where even all of them are too few.
     """
-    low, high = 0, n + 1
-    while low < high:  # the lower end rises with the hits
-        middle = (low + high) // 2
-        if middle > n or agresti_coull(float(middle), float(n))[0] >= limit:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+
+    def low_end(hits: int) -> float:
+        return agresti_coull(float(hits), float(n))[0]
+
+    return bisect_left(range(n + 1), limit, key=low_end)  # the lower end rises with the hits

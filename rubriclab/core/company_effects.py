@@ -18,7 +18,7 @@ from rubriclab.core.permutation import ALPHA, Gate, centred, deal, standardised,
 from rubriclab.core.variant_effects import FormCards, calls_to_deal
 from rubriclab.core.verdict import MeanVerdict, SingleVerdict, Terms, Verdicts, decide
 from rubriclab.model.study import Smallest
-from rubriclab.stats.resample import Floats, Ints, sum_by
+from rubriclab.stats.resample import Floats, Ints, rank_within
 from rubriclab.stats.tests import holm
 
 ALONE, TOGETHER = 0, 1
@@ -71,7 +71,7 @@ def pairs_of_ways(arms: Sequence[Arm]) -> list[tuple[tuple[Arm, ...], Arm]]:
     """Return, for each judge and data set, the arms of all criteria in one call, and the one of
     each by itself.
 
-    Texts with other criteria are a pair of their own.
+    Texts with other criteria make another pair.
     """
     made = []
     for group in grouped(arms, lambda about: (about.judge, about.dataset, about.reorder)):
@@ -141,8 +141,8 @@ def with_vectors(together_: Answers, text: Ints, code: Ints) -> Answers:
     """Return calls about all criteria, and vectors of calls about each by itself, in two orders.
 
     text: (vectors,) the item of ``together_`` that each vector is about. code: (vectors, criteria)
-    -1 where a score is lost. No orders of the criteria are told apart, and no call without all its
-    scores is kept.
+    -1 where a score is lost. All orders of the criteria count as one, and calls that lack a score
+    are left out.
     """
     text, code = regrouped(text, code)
     parsed = together_.parsed
@@ -189,20 +189,19 @@ def regrouped(text: Ints, code: Ints) -> tuple[Ints, Ints]:
     packed = np.full_like(code, -1)
     for column in range(code.shape[1]):
         kept = np.flatnonzero(code[:, column] >= 0)
-        number = np.arange(len(kept)) - np.searchsorted(text[kept], text[kept])
-        packed[np.searchsorted(text, text[kept]) + number, column] = code[kept, column]
+        row = np.searchsorted(text, text[kept]) + rank_within(text[kept])
+        packed[row, column] = code[kept, column]
     complete = (packed >= 0).all(axis=1)
     return text[complete], packed[complete]
 
 
 def as_many(text: Ints, calls: Ints) -> Ints:
-    """Return indexes of at most ``calls[t]`` vectors of each text t; ``text`` is sorted.
+    """Return indexes of at most ``calls[t]`` vectors of each text t.
 
     Scores of one call vary together, so their mean may vary more than that of single calls. A deal
     over more single calls than joint ones would take that for an effect.
     """
-    rank = np.arange(len(text)) - np.searchsorted(text, text)
-    return np.flatnonzero(rank < calls[text])
+    return np.flatnonzero(rank_within(text) < calls[text])
 
 
 # -------------------------------------------------------------------------------------- the gate
@@ -350,7 +349,7 @@ def _single_calls(answers: Answers) -> bool:
 
 
 def _of_criterion(answers: Answers, criterion: int) -> Answers:
-    """Return the scores of one criterion, as answers of their own."""
+    """Return the scores of one criterion as answers about it alone."""
     n = len(answers.points)
     return replace(
         answers,
@@ -381,16 +380,3 @@ def signed_ends(verdict: MeanVerdict) -> tuple[float, float]:
     if max(-below, above) < high:  # units that were not met could carry more
         return -high, high
     return below, above
-
-
-def mean_differences(answers: Answers) -> Floats:
-    """(texts, criteria): mean score together - alone, in points; NaN where a text lacks a way."""
-    texts = len(answers.unit)
-    means = []
-    for way in (ALONE, TOGETHER):
-        kept = answers.order == way
-        points = answers.points[answers.code[kept]]
-        count = np.bincount(answers.item[kept], minlength=texts)
-        with np.errstate(invalid="ignore"):
-            means.append(sum_by(answers.item[kept], points, texts) / count[:, None])
-    return np.asarray(means[TOGETHER] - means[ALONE])

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,7 @@ UNPARSED = -2
 """Position of a judgment of which nothing is known."""
 Names = NDArray[np.uint64]
 Made = TypeVar("Made")
+More = TypeVarTuple("More")
 
 
 @dataclass(frozen=True, eq=False)
@@ -683,14 +684,15 @@ def label_of(score: float) -> float:
     return int(score) if float(score).is_integer() else score
 
 
-def once(work: Callable[[Arm], Made]) -> Callable[[Arm], Made]:
-    """Compute ``work`` once per arm, whichever topics ask for it."""
+def once(work: Callable[[Arm, *More], Made]) -> Callable[[Arm, *More], Made]:
+    """Compute ``work`` once per arm and what else it is given, whichever topics ask for it."""
 
     @wraps(work)
-    def kept(arm: Arm) -> Made:
-        if work not in arm.made:
-            arm.made[work] = work(arm)
-        made: Made = arm.made[work]
+    def kept(arm: Arm, *more: *More) -> Made:
+        key = (work, *more)
+        if key not in arm.made:
+            arm.made[key] = work(arm, *more)
+        made: Made = arm.made[key]
         return made
 
     return kept

@@ -294,8 +294,7 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
         )
     elif given is not None:
         which = given.paired
-        ratings = given.ratings[which]
-        values = np.unique(np.concatenate([arm.scores, np.round(ratings[np.isfinite(ratings)], 6)]))
+        values = values_of(given, which)
         single = across(given, which, values)
         yield from rows_of(single)
         yield from confusion(single)
@@ -407,9 +406,15 @@ def counts(table: Floats, values: Floats) -> Floats:
     )
 
 
-def weighted_kappa(side: Side) -> Estimate:
-    """Return the quadratically weighted kappa of a side."""
-    return _categories(side)["kappa_quadratic"]
+def values_of(given: Rated, which: Ints) -> Floats:
+    """Return the scores of the scale and all ratings of the items ``which``, ascending."""
+    ratings = given.ratings[which]
+    return np.unique(np.concatenate([given.arm.scores, np.round(ratings[np.isfinite(ratings)], 6)]))
+
+
+def weighted_kappa(given: Rated, which: Ints) -> Estimate:
+    """Return the quadratically weighted kappa of single calls about the items ``which``."""
+    return _categories(across(given, which, values_of(given, which)))["kappa_quadratic"]
 
 
 def rows_of(side: Side) -> Iterator[Row]:

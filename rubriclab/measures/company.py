@@ -23,7 +23,7 @@ from rubriclab.core.estimate import Estimate, Reach, Student, mean_over, plain, 
 from rubriclab.core.judgments import Arm, grouped, hash_names, widest
 from rubriclab.core.topic import Caution, Row, nothing, topic
 from rubriclab.core.verdict import MeanVerdict, Verdict
-from rubriclab.measures.agreement import across, weighted_kappa
+from rubriclab.measures.agreement import weighted_kappa
 from rubriclab.measures.rated import means, rated
 from rubriclab.model.study import ReadingPart
 from rubriclab.stats.noise import differences
@@ -205,9 +205,7 @@ def agreement_of_ways(found: Company) -> Iterator[Row]:
         of = {"target": name} if name else {}
         for way, side in ((TOGETHER, of_joint), (ALONE, of_alone)):
             which = np.searchsorted(side.arm.item_code, items)
-            given = np.round(side.ratings[which][np.isfinite(side.ratings[which])], 6)
-            values = np.unique(np.concatenate([side.arm.scores, given]))
-            kappas.append(weighted_kappa(across(side, which, values)))
+            kappas.append(weighted_kappa(side, which))
             about: dict[str, Any] = {"condition": joint.code, "counts": {"n": len(items)}}
             yield Row("company_kappa", kappas[-1], {"way": way, **of}, **about)
         difference = replace(kappas[0] - kappas[1], rule=Student(heavy=True))

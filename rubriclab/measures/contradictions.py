@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.estimate import Estimate, missing, share, share_of
+from rubriclab.core.estimate import share, share_of
 from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import Row, topic
 from rubriclab.measures.fragile import rounds
 from rubriclab.stats.contradictions import cycles, opposite, stable
-from rubriclab.stats.resample import Floats
+from rubriclab.stats.resample import Floats, crossed
 
 SCORED = ("options", "criteria", "bare")
 """The axes that score an answer without another answer in view."""
@@ -44,7 +44,7 @@ def _same_judge(pairs: Arm, scored: Arm) -> bool:
         same
         and one.variant_key == other.variant_key
         and other.reorder in SCORED
-        and other.strategy != "fixed"
+        and (other.strategy != "fixed" or other.reorder == "bare")  # a bare scale has one order
         and bool(scored.ok.any())
     )
 
@@ -109,25 +109,17 @@ def choices_of(arm: Arm) -> Floats:
 def _by_round(arm: Arm, value: Floats) -> Floats:
     """(items, rounds): the mean of ``value`` (calls,); NaN where a call is missing or lost."""
     number = rounds(arm)
-    width = int(number.max(initial=0)) + 1
-    cell = arm.item * width + number
-    size = arm.items * width
-    calls = np.bincount(cell, minlength=size)
-    total = np.bincount(cell, value, size)
-    first = np.bincount(arm.item[number == 0], minlength=arm.items)
+    cells = arm.item, arm.items, number, int(number.max(initial=0)) + 1
+    calls, total = crossed(*cells), crossed(*cells, weights=value)
     with np.errstate(invalid="ignore"):
-        mean = (total / calls).reshape(arm.items, width)
-    whole = calls.reshape(arm.items, width) == first[:, None]
-    return np.where(whole, mean, np.nan)
+        return np.where(calls == calls[:, :1], total / calls, np.nan)
 
 
 def rows_of(both: Both) -> Iterator[Row]:
     """Yield contradictions of scores and pairs, those that are stable, and those among scores."""
     of = {"against": both.scored.code, "way": both.scored.condition.reorder}
     shared = both.common_rounds
-    each_round = np.stack(
-        [opposite(both.by_choice[:, k], both.by_score[:, k]) for k in range(shared)], axis=1
-    )
+    each_round = opposite(both.by_choice[:, :shared], both.by_score[:, :shared])
     known = np.isfinite(each_round)
     with np.errstate(invalid="ignore"):
         apart = np.where(known, each_round, 0).sum(axis=1) / known.sum(axis=1)
@@ -147,9 +139,7 @@ def _share(both: Both, measure: str, values: Floats, of: Mapping[str, Any], none
     """Return the mean over pairs of candidates, with its interval over questions."""
     arm = both.pairs
     known = np.isfinite(values)
-    estimate: Estimate = missing(none)
-    if known.any():
-        estimate = share_of(np.nan_to_num(values), known, arm.unit, arm.unit_names)
+    estimate = share_of(values, known, arm.unit, arm.unit_names, none=none)
     counts = {"n": int(known.sum())}
     return Row(measure, estimate, of, counts=counts, condition=arm.code)
 
@@ -157,9 +147,9 @@ def _share(both: Both, measure: str, values: Floats, of: Mapping[str, Any], none
 def cycles_of(arm: Arm) -> Row:
     """Return the share of triples of candidates whose winners form a cycle, over all rounds."""
     items = arm.run.items.iloc[arm.item_code]
-    preference = np.nanmean(np.nan_to_num(choices_of(arm)), axis=1)
-    lost = np.isnan(choices_of(arm)).all(axis=1)
-    preference = np.where(lost, np.nan, np.round(preference, 9))
+    choices = choices_of(arm)
+    lost = np.isnan(choices).all(axis=1)
+    preference = np.where(lost, np.nan, np.round(np.nansum(choices, axis=1), 9))
     found, complete = np.zeros(arm.units), np.zeros(arm.units)
     frame = pd.DataFrame({"prompt": items["prompt"].astype(str).to_numpy(), "unit": arm.unit})
     names = [str(name).split("|") for name in items["candidate"]]

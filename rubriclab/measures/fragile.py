@@ -17,6 +17,7 @@ from rubriclab.core.cells import line
 from rubriclab.core.estimate import Reach, missing, plain, ratio, simultaneous
 from rubriclab.core.judgments import Arm, Names, hash_names, label_of, once
 from rubriclab.core.topic import Findings, Row, topic
+from rubriclab.measures.pass_fail import Cut, cut_of
 from rubriclab.model.judgment import Reorder
 from rubriclab.model.study import ReadingPart
 from rubriclab.stats.fragile import chance_apart, most_likely, pairs_apart
@@ -40,7 +41,7 @@ def fragile(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row]:
     reading = reading or ReadingPart()
     yield from promised_and_kept(arm, fragile_items(arm, reading.cut))
     if arm.condition.reorder == "options":
-        yield from effect_by_zone(arm, reading.cut)
+        yield from effect_by_zone(arm, reading)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,6 @@ class Fragile:
     chance: (items,) the probability that two calls in two different orders come out differently,
         as the first round says. NaN where unknown, and for all items where ``why`` says why.
     listed: the items with the largest chance, the largest first.
-    tied: items that are not listed, though their chance is the same as the last listed one's.
     given: (items, outcomes) how often each outcome was given in the first round.
     outcomes: what these outcomes are called: the scores, or fail and pass.
     changed: (items,) the share of pairs of calls in two orders of another round that came out
@@ -60,7 +60,6 @@ class Fragile:
 
     chance: Floats
     listed: Ints
-    tied: int
     given: Floats = field(repr=False)
     outcomes: tuple[str, ...]
     changed: Floats = field(repr=False)
@@ -79,6 +78,18 @@ class Fragile:
         return inside
 
     @property
+    def as_last_listed(self) -> Bools:
+        """(items,): whether the chance is the same as the last listed one's."""
+        if not len(self.listed):
+            return np.zeros(len(self.chance), dtype=bool)
+        return np.asarray(np.abs(self.chance - self.chance[self.listed[-1]]) < SAME)
+
+    @property
+    def tied(self) -> int:
+        """How many items have the same chance as the last listed one, and are not listed."""
+        return int((self.as_last_listed & ~self.in_list).sum())
+
+    @property
     def share_in_list(self) -> Floats:
         """(items,): how much of an item is counted as listed.
 
@@ -86,26 +97,19 @@ class Fragile:
         no name decides what the list keeps.
         """
         share = self.in_list.astype(np.float64)
-        if self.tied:
-            alike = np.abs(self.chance - self.chance[self.listed[-1]]) < SAME
+        if len(self.listed):
+            alike = self.as_last_listed
             share[alike] = share[alike].mean()
         return share
 
 
+@once
 def fragile_items(arm: Arm, cut: float | None) -> Fragile:
-    """Return the fragile items of an arm, computed once for each ``cut``.
+    """Return the fragile items of an arm.
 
     ``cut``: the lowest score that passes. With one, an item comes out otherwise if it passes in one
     call and fails in the other; without, if its score is another one.
     """
-    key = (fragile_items, cut)
-    if key not in arm.made:
-        arm.made[key] = _fragile_items(arm, cut)
-    made: Fragile = arm.made[key]
-    return made
-
-
-def _fragile_items(arm: Arm, cut: float | None) -> Fragile:
     code, outcomes = _outcomes(arm, cut)
     given = _counts(arm, code, len(outcomes), 0)
     changed = _changed(arm, code, len(outcomes))
@@ -123,11 +127,7 @@ def _fragile_items(arm: Arm, cut: float | None) -> Fragile:
     if why:
         chance = np.full(arm.items, np.nan)
     listed = most_likely(chance, _tie_breaker(arm), LISTED)
-    tied = 0
-    if len(listed):
-        tied = int((np.abs(chance - chance[listed[-1]]) < SAME).sum())
-        tied -= int((np.abs(chance[listed] - chance[listed[-1]]) < SAME).sum())
-    return Fragile(chance, listed, tied, given, outcomes, changed, why)
+    return Fragile(chance, listed, given, outcomes, changed, why)
 
 
 def _outcomes(arm: Arm, cut: float | None) -> tuple[Ints, tuple[str, ...]]:
@@ -218,15 +218,16 @@ def promised_and_kept(arm: Arm, made: Fragile) -> Iterator[Row]:
         yield Row(measure, kept, counts={"n": int(which.sum())})
 
 
-def effect_by_zone(arm: Arm, cut: float | None) -> Iterator[Row]:
+def effect_by_zone(arm: Arm, reading: ReadingPart) -> Iterator[Row]:
     """Yield the contrast ``line`` in three zones: items that never, sometimes or always pass.
 
     Each round makes the zones once, and the other rounds measure the contrast; the sums over all
     of these are divided once.
     """
-    cut = float(arm.scores[[0, -1]].mean()) if cut is None else cut
+    middle = float(arm.scores[[0, -1]].mean())
+    cut = cut_of(arm, reading) or Cut(middle, lower=False, on_scale=True, named=middle)
     why = _no_zones(arm)
-    about = {"cut": label_of(cut)}
+    about = {"cut": label_of(cut.at)}
     if why:
         for zone in ZONES:
             yield Row("order_effect_by_zone", missing(why), {"zone": zone}, counts={"n": 0} | about)
@@ -273,12 +274,12 @@ def _full_rounds(arm: Arm) -> list[int]:
     return several
 
 
-def _sums_by_zone(arm: Arm, cut: float) -> tuple[Floats, Floats, Bools, float]:
+def _sums_by_zone(arm: Arm, cut: Cut) -> tuple[Floats, Floats, Bools, float]:
     """Return the contrast's numerators and denominators, (zones, texts) each, over all rounds.
 
     Also returns (zones, texts): whether the text was measured there, and the most that one adds.
     """
-    passes = arm.ok & (arm.value >= cut)
+    passes = arm.ok & (cut.passes(arm.value) == 1)
     shape = len(ZONES), arm.texts
     top, bottom, reach = np.zeros(shape), np.zeros(shape), 0.0
     full = _full_rounds(arm)

@@ -25,7 +25,7 @@ from rubriclab.core.estimate import (
     simultaneous,
     weighted,
 )
-from rubriclab.core.judgments import Arm, Names, label_of
+from rubriclab.core.judgments import Arm, Names, label_of, once
 from rubriclab.core.topic import Caution, Chart, Row, nothing, topic
 from rubriclab.measures.agreement import COEFFICIENTS, coefficients, explained, pairs_across
 from rubriclab.measures.protocols import AVERAGE
@@ -45,7 +45,7 @@ FEWEST_LABELS = 10
 UNLABELLED = 0.05
 """If more verdicts than this are on a side without a label, the pass rate is not corrected."""
 MOST_ORDERS = 10
-"""With more orders than this none has rows of its own."""
+"""With more orders than this, single orders get no rows."""
 RATES = ("sensitivity", "specificity", "youden")
 PASS_RATES = ("people_pass", "judge_pass", "corrected_pass", "corrected_pass_rates")
 SIDE = "pass or fail"
@@ -139,15 +139,58 @@ class Labels:
             self.of_class(False, 1.0 - verdict, balanced=balanced),
         )
 
+    @cached_property
+    def regression(self) -> Corrected | None:
+        """The pass rate corrected by regression; None where ``why_no_regression`` says why."""
+        if self.why_no_regression:
+            return None
+        return regression_rate(self.label, self.verdict, self.unit, len(self.names))
+
+    @cached_property
+    def by_error_rates(self) -> Corrected | None:
+        """The pass rate corrected by error rates; None where ``why_no_error_rates`` says why."""
+        if self.why_no_error_rates:
+            return None
+        return error_rate_rate(self.label, self.verdict, self.unit, len(self.names))
+
+    @cached_property
+    def why_no_regression(self) -> str:
+        """Why the pass rate cannot be corrected by what the verdicts mean; or empty."""
+        if self.labelled_units < FEWEST_LABELS:
+            return "few_rated_units"
+        for side in (self.verdict > 0.5, self.verdict <= 0.5):
+            if side.mean() > UNLABELLED and not (side & self.known).any():
+                return "unlabelled_verdict"
+        return ""
+
+    @cached_property
+    def why_no_error_rates(self) -> str:
+        """Why the pass rate cannot be corrected by error rates; or empty."""
+        for of_class in (0.0, 1.0):
+            if len(np.unique(self.unit[self.label == of_class])) < FEWEST_LABELS:
+                return "few_labels"
+        balanced = self.calls > 1
+        passed, failed = self.label == 1.0, self.label == 0.0
+        together = youden(
+            share_of(self.verdict, passed, self.unit, self.names, balanced=balanced),
+            share_of(1.0 - self.verdict, failed, self.unit, self.names, balanced=balanced),
+        )
+        return "" if together.interval()[0] > 0.0 else "not_with_labels"
+
 
 def why_chosen(labels: str) -> str:
     """Return the reason for ``[reading] labels`` that are no random sample; empty for others."""
     return f"labels_{labels.replace(' ', '_')}" if labels in ("by label", "by verdict") else ""
 
 
-def labels_of(given: Rated, cut: Cut, reading: ReadingPart) -> Labels:
-    """Return an arm's judged items with people's labels and the judge's verdicts."""
-    arm = given.arm
+@once
+def labels_of(arm: Arm, cut: Cut, chosen: str) -> Labels:
+    """Return a rated arm's judged items with people's labels and the judge's verdicts.
+
+    ``chosen``: how the labelled items were chosen, as ``[reading] labels``.
+    """
+    given = rated(arm)
+    assert given is not None  # both callers have looked
     verdict = passing_share(arm, cut, np.ones(len(arm.item), dtype=bool))
     which = np.flatnonzero(np.isfinite(verdict))
     label = cut.passes(given.human[which])
@@ -166,7 +209,7 @@ def labels_of(given: Rated, cut: Cut, reading: ReadingPart) -> Labels:
         names=names,
         calls=int(np.bincount(arm.item[arm.ok]).max(initial=0)),
         tied=int(tied.sum()),
-        chosen=reading.labels,
+        chosen=chosen,
     )
 
 
@@ -207,7 +250,7 @@ def pass_fail(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Ca
     if not given.comparable:
         yield from nothing((*RATES, *PASS_RATES), "other_scale", counts={})
         return
-    labels = labels_of(given, cut, reading)
+    labels = labels_of(arm, cut, reading.labels)
     if not labels.known.any():
         yield from nothing((*RATES, *PASS_RATES), "few_labels")
         return
@@ -259,7 +302,7 @@ def rates_by_order(labels: Labels) -> Iterator[Row]:
 
 
 def of_the_average(labels: Labels) -> Iterator[Row]:
-    """Yield sensitivity and specificity of the mean over all calls, once several were made."""
+    """Yield sensitivity and specificity of the mean over all calls, if there are several."""
     if labels.calls < 2:
         return
     both = labels.both(labels.average, balanced=False)
@@ -309,15 +352,15 @@ def pass_rates(labels: Labels, cut: float) -> Iterator[Row | Caution]:
     balanced = labels.calls > 1
     judge = share_of(labels.verdict, every, unit, names, balanced=balanced)
     yield Row("judge_pass", judge, of, counts=counts)
-    regression, by_rates = both_corrections(labels)
+    regression, by_rates = labels.regression, labels.by_error_rates
     estimate = (
-        missing(why_no_regression(labels)) if regression is None else corrected(labels, regression)
+        missing(labels.why_no_regression) if regression is None else corrected(labels, regression)
     )
     if regression is not None and labels.chosen == "by label":
         estimate = missing("labels_by_label")
     yield Row("corrected_pass", estimate, of, counts=counts)
     estimate = (
-        missing(why_no_error_rates(labels)) if by_rates is None else corrected(labels, by_rates)
+        missing(labels.why_no_error_rates) if by_rates is None else corrected(labels, by_rates)
     )
     if by_rates is not None and labels.chosen == "by verdict":
         estimate = missing("labels_by_verdict")
@@ -326,51 +369,18 @@ def pass_rates(labels: Labels, cut: float) -> Iterator[Row | Caution]:
         yield from how_chosen(labels, regression, by_rates, counts)
 
 
-def both_corrections(labels: Labels) -> tuple[Corrected | None, Corrected | None]:
-    """Return the pass rate corrected by regression and by error rates; None where refused."""
-    about = (labels.label, labels.verdict, labels.unit, len(labels.names))
-    return (
-        None if why_no_regression(labels) else regression_rate(*about),
-        None if why_no_error_rates(labels) else error_rate_rate(*about),
-    )
-
-
 def labels_unclear(given: Rated, reading: ReadingPart) -> bool:
     """Return whether labels look chosen, and nobody has said how."""
     cut = cut_of(given.arm, reading)
     if cut is None or reading.labels or not given.comparable:
         return False
-    labels = labels_of(given, cut, reading)
+    labels = labels_of(given.arm, cut, reading.labels)
     if not labels.known.any():
         return False
-    first, second = both_corrections(labels)
+    first, second = labels.regression, labels.by_error_rates
     if first is None or second is None:
         return False
     return differ_p(first, second, labels.labelled_units) <= given.arm.alpha
-
-
-def why_no_regression(labels: Labels) -> str:
-    """Return why the pass rate cannot be corrected by what the verdicts mean; or empty."""
-    if labels.labelled_units < FEWEST_LABELS:
-        return "few_rated_units"
-    for side in (labels.verdict > 0.5, labels.verdict <= 0.5):
-        if side.mean() > UNLABELLED and not (side & labels.known).any():
-            return "unlabelled_verdict"
-    return ""
-
-
-def why_no_error_rates(labels: Labels) -> str:
-    """Return why the pass rate cannot be corrected by error rates; or empty."""
-    for of_class in (0.0, 1.0):
-        if len(np.unique(labels.unit[labels.label == of_class])) < FEWEST_LABELS:
-            return "few_labels"
-    balanced = labels.calls > 1
-    passed, failed = labels.label == 1.0, labels.label == 0.0
-    together = youden(
-        share_of(labels.verdict, passed, labels.unit, labels.names, balanced=balanced),
-        share_of(1.0 - labels.verdict, failed, labels.unit, labels.names, balanced=balanced),
-    )
-    return "" if together.interval()[0] > 0.0 else "not_with_labels"
 
 
 def corrected(labels: Labels, made: Corrected) -> Estimate:

@@ -12,10 +12,10 @@ from rubriclab.stats.resample import Bools, Floats, Ints
 
 
 def opposite(one: Floats, other: Floats) -> Floats:
-    """Return (n,) 1 where one prefers the first candidate and the other the second, else 0.
+    """Return (n, ...) 1 where one prefers the first candidate and the other the second, else 0.
 
-    ``one``, ``other`` (n,): above 0 prefers the first candidate, below 0 the second, 0 is a tie. A
-    tie contradicts nothing. NaN where either is NaN.
+    ``one``, ``other`` (n, ...): above 0 prefers the first candidate, below 0 the second, 0 is a
+    tie. A tie contradicts nothing. NaN where either is NaN.
     """
     product = np.sign(one) * np.sign(other)
     return np.where(np.isnan(product), np.nan, (product < 0) * 1.0)

@@ -7,7 +7,7 @@ import numpy as np
 from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.measures.fragile import AXES, Fragile, fragile_items, rounds
 from rubriclab.model.text import count
-from rubriclab.words.phrases import inside, number, say
+from rubriclab.words.phrases import inside, say, value_text
 
 TABLES = ("fragile",)
 MOST_SHOWN = 12
@@ -116,8 +116,8 @@ def _zones(findings: Findings, condition: int, other: str) -> tuple[str, ...]:
     ]
     if not rows:
         return ()
-    lines = [say("zones", TABLES, rounds=other)]
+    lines = [say("zones_verdicts" if rows[0].passes else "zones", TABLES, rounds=other)]
     for row in rows:
-        size = number(row.value, row.about.form)
+        size = value_text(row)
         lines.append(say("zone", TABLES, zone=row.label, size=size, inside=inside(row)))
     return tuple(lines)

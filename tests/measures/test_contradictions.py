@@ -137,3 +137,24 @@ def test_scores_of_other_candidates_give_no_rows() -> None:
     items = table.items.copy()
     items.loc[: 10 * 4 - 1, "candidate"] = "someone else"
     assert not findings(replace(table, items=items)).of_topic("contradictions")
+
+
+def test_scores_on_a_bare_scale_are_compared_too() -> None:
+    # A bare scale lists nothing, so its strategy is always "fixed".
+    score = np.tile(np.array([5.0, 4, 3, 2])[:, None], (10, 1, 4))
+    wins = np.ones((10, 6, 4))
+    wins[0] = 0
+    table = both(score, wins)
+    scored, compared = table.conditions
+    bare = replace(scored, reorder="bare", strategy="fixed")
+    found = findings(replace(table, conditions=(bare, compared)))
+    row = only(found, "contradictions", condition=1)
+    assert row.value == pytest.approx(0.1)
+    assert row.of == {"against": 0, "way": "bare"}
+
+
+def test_the_default_order_again_and_again_is_no_other_way_to_ask() -> None:
+    table = both(np.full((10, 4, 2), 3.0), np.ones((10, 6, 2)))
+    scored, compared = table.conditions
+    fixed = replace(scored, strategy="fixed")
+    assert not findings(replace(table, conditions=(fixed, compared))).of_topic("contradictions")

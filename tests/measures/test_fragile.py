@@ -140,6 +140,42 @@ def test_zones_are_never_measured_on_the_round_that_made_them() -> None:
     assert trap == pytest.approx((0.16 - 0.36) / 0.52, abs=0.05)
 
 
+def test_zones_of_passes_are_in_percentage_points() -> None:
+    """As the order effect itself is: both are changes of the pass rate."""
+    found = findings(table(coins(np.random.default_rng(8), np.tile([0.4, 0.6], (400, 1)))))
+    words = fragile_list(found, 0)
+    assert words is not None
+    whole, row = only(found, "line"), only(found, "order_effect_by_zone", zone="mixed")
+    assert row.about.unit == whole.about.unit == "percentage points"
+    assert "pass rate" in words.zones[0]
+    size = f"{100 * row.value:+.1f}\N{NO-BREAK SPACE}percentage points".replace(
+        "-", "\N{MINUS SIGN}"
+    )
+    assert words.zones[2].startswith(
+        f"Ascending - descending, items that pass in some orders: {size} ("
+    )
+
+
+def test_zones_follow_the_score_that_passes() -> None:
+    """A lower score that passes swaps the zones of items that never and always pass."""
+    chance = np.random.default_rng(5).beta(0.5, 0.5, (400, 2))
+    run = table(coins(np.random.default_rng(8), chance))
+    upper, lower = findings(run), findings(run, reading=ReadingPart(passes="0"))
+    for zone, other in (("none_pass", "all_pass"), ("mixed", "mixed"), ("all_pass", "none_pass")):
+        row = only(lower, "order_effect_by_zone", zone=zone)
+        swapped = only(upper, "order_effect_by_zone", zone=other)
+        assert row.value == swapped.value
+        assert row.counts["n"] == swapped.counts["n"]
+
+
+def test_zones_of_longer_scales_are_in_points() -> None:
+    score = np.random.default_rng(3).integers(1, 6, (200, 4)).astype(float)
+    words = fragile_list(findings(options(score, FIVE)), 0)
+    assert words is not None
+    assert "mean score" in words.zones[0]
+    assert "\N{NO-BREAK SPACE}points (" in words.zones[1]
+
+
 def test_without_an_order_effect_no_zone_has_one() -> None:
     rng = np.random.default_rng(9)
     chance = np.repeat(rng.beta(0.7, 0.7, (2_000, 1)), 2, axis=1)
