@@ -1,6 +1,7 @@
 """Say how a judge that passes or fails answers compares with people's labels."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -37,9 +38,9 @@ def spoken(findings: Findings, condition: int, key: str, **fields: Any) -> str:
     return say(key, tables, model=model, **fields)
 
 
-def way_to_choose(way: str) -> str:
-    """Return the name of a way in which people's labels are chosen."""
-    return say(f"choice_{way.replace(' ', '_') or 'unsaid'}", ("pass_fail",))
+def ways_to_choose(words: Callable[[str], str]) -> dict[str, str]:
+    """Return the name of each way in which labels are chosen. ``words``: the sentence of a key."""
+    return {way: words(f"choice_{way.replace(' ', '_') or 'unsaid'}") for way in WAYS_TO_CHOOSE}
 
 
 def pass_fail_answers(findings: Findings) -> list[Answer]:
