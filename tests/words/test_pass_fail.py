@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 
 from rubriclab.core.certification import labels_to_certify
+from rubriclab.core.differences import differences, paired
 from rubriclab.core.topic import Findings
+from rubriclab.figures.tab_pictures import difference_forest
 from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart
+from rubriclab.words.contrasts import compare_answer, rate_of
 from rubriclab.words.pass_fail import pass_fail_answers, pass_fail_lines
+from rubriclab.words.phrases import NBSP
 from tests.tables import findings, options
 
 LABEL = np.r_[np.ones(80), np.zeros(20), np.full(500, np.nan)]
@@ -91,3 +95,24 @@ def test_scores_of_a_model_are_named_after_it() -> None:
 
 def found(table: JudgmentTable) -> Findings:
     return findings(table)
+
+
+@pytest.mark.parametrize("passing", ["", "0"])
+def test_the_picture_of_a_difference_says_the_number_of_its_sentence(passing: str) -> None:
+    """A row is of the list from low to high; sentences are of the passing score listed first."""
+    reading = ReadingPart(passes=passing)
+    favours_first, fair = np.tile([0.0, 1.0], (20, 1)), np.ones((20, 2))
+    fair[::2] = 0.0
+    both = [
+        findings(options(score, [[0, 1], [1, 0]]), reading=reading)
+        for score in (favours_first, fair)
+    ]
+    pair = paired(both[0], 0, both[1], 0)
+    rows = differences(pair)
+    (asked, *_) = compare_answer(pair, ("a", "b"), rows).questions
+    assert f"100.0{NBSP}percentage points more for a" in asked.sentence
+    picture = difference_forest(rows, ("a", "b"), rate_of(pair))
+    assert picture is not None
+    assert picture.points[0].value == pytest.approx(100)
+    assert picture.points[0].text == "+100.0"
+    assert picture.points[0].hover[1].startswith("Percentage points, a")
