@@ -9,7 +9,7 @@ from rubriclab.core.certification import CHANCE, LIMIT, RIGHT, labels_to_certify
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.text import count, shorten
 from rubriclab.words.answer import MOST_NAME, Answer
-from rubriclab.words.phrases import caution_text, inside, number, reason, say
+from rubriclab.words.phrases import capital, caution_text, inside, number, reason, say
 from rubriclab.words.subject import Subject, subjects_of_orders
 from rubriclab.words.yardstick import intended_levels, model_yardstick
 
@@ -199,8 +199,7 @@ def _pass_rates(findings: Findings, condition: int) -> str:
     if not said:
         return line
     key = "both_rates" if len(said) > 1 else "one_rate"
-    first = said[0][0].upper() + said[0][1:]
-    return f"{line} {spoken(findings, condition, key, First=first, second=said[-1])}"
+    return f"{line} {spoken(findings, condition, key, First=capital(said[0]), second=said[-1])}"
 
 
 def _kappa(findings: Findings, condition: int) -> str:

@@ -293,6 +293,11 @@ def lowered(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:].rstrip(".")
 
 
+def capital(text: str) -> str:
+    """Return a text as a sentence begins: its first letter is a capital, the others stay."""
+    return text[:1].upper() + text[1:]
+
+
 def row_numbers(row: Row, smallest: float = 0.0, rate: PassRate | None = None) -> dict[str, str]:
     """Write what a sentence says of a row, each number with its unit and on its side of what
     decides.
