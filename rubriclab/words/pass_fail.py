@@ -9,7 +9,7 @@ from rubriclab.core.certification import CHANCE, LIMIT, RIGHT, labels_to_certify
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.text import count, shorten
 from rubriclab.words.answer import MOST_NAME, Answer
-from rubriclab.words.phrases import capital, caution_text, inside, number, reason, say
+from rubriclab.words.phrases import capital, cautions_about, inside, number, reason, say
 from rubriclab.words.subject import Subject, subjects_of_orders
 from rubriclab.words.yardstick import intended_levels, model_yardstick
 
@@ -61,19 +61,9 @@ def pass_fail_answer(findings: Findings, subject: Subject) -> Answer:
         spoken(findings, subject.condition, "title", judge=judge),
         " ".join(pass_fail_lines(findings, subject.condition)),
         about=subject.about,
-        cautions=cautions_of(findings, subject.condition),
+        cautions=cautions_about(findings, subject.condition, {TOPIC}),
         simulated=subject.simulated,
     )
-
-
-def cautions_of(findings: Findings, condition: int) -> tuple[str, ...]:
-    """Return the cautions about a condition's labels, each once."""
-    sentences = [
-        caution_text(caution)
-        for caution in findings.cautions
-        if caution.topic == TOPIC and caution.condition == condition
-    ]
-    return tuple(dict.fromkeys(sentences))
 
 
 def pass_fail_lines(findings: Findings, condition: int) -> list[str]:

@@ -6,14 +6,14 @@ The sentences are in ``sentences.toml``; ``say`` fills in their fields.
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rubriclab.core.topic import REASONS, Caution, Measure, Row
+from rubriclab.core.topic import REASONS, Caution, Findings, Measure, Row
 from rubriclab.model.judgment import Condition, order_text, variant_text
 from rubriclab.model.passing import PassRate
 from rubriclab.model.text import counted, shorten
@@ -163,6 +163,21 @@ def say(key: str, tables: Iterable[str], **fields: Any) -> str:
 def caution_text(caution: Caution) -> str:
     """Return a caution as a sentence, its numbers counted."""
     return counted(caution.sentence)
+
+
+def cautions_about(
+    findings: Findings, condition: int, topics: Collection[str], said: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return the cautions of these topics about a condition, each once.
+
+    ``said``: the kinds that something else says already.
+    """
+    sentences = [
+        caution_text(caution)
+        for caution in findings.cautions
+        if caution.condition == condition and caution.topic in topics and caution.kind not in said
+    ]
+    return tuple(dict.fromkeys(sentences))
 
 
 def readable(key: str) -> str:
