@@ -81,9 +81,9 @@ def _difference(row: Row, axis: str, rate: PassRate | None) -> Point:
     if rate is not None:
         kind, form = f"rate_{kind}", f"+{unit_of(row, rate)[1]}"
     label, text = say(f"label_{kind}", ("compare",)), number(row.value * factor, form)
-    inside = sorted(end * factor for end in row.interval)
-    hover = (f"{label}: {text}", axis, ends(*inside, form) or reason(row))
-    return Point(label, row.value * factor, text, *inside, of=row.of, hover=hover)
+    low, high = sorted(end * factor for end in row.interval)
+    hover = (f"{label}: {text}", axis, ends(low, high, form) or reason(row))
+    return Point(label, row.value * factor, text, low, high, of=row.of, hover=hover)
 
 
 def _factor(row: Row, rate: PassRate | None) -> float:
