@@ -146,9 +146,7 @@ def judgments(
     ] = None,
     fragile: Annotated[
         bool,
-        Parameter(
-            help="The 20 items most likely to come out otherwise when asked again in another order."
-        ),
+        Parameter(help="The 20 items most likely to change when asked again in another order."),
     ] = False,
     limit: Annotated[
         int,
