@@ -183,7 +183,7 @@ class Run:
         """Return the scores to look at again: at most 20 of each condition, most likely first.
 
         Columns: condition, item_id, criterion, probability and given. The probability is that of
-        two calls in two different orders to come out differently, as the first round of repeats
+        two calls in two different orders to differ, as the first round of repeats
         says; ``given`` is what the item got in that round. ``rows("fragile")`` says whether the
         list kept its promise in the other rounds.
         """

@@ -27,11 +27,11 @@ from rubriclab.figures.tab_pictures import (
 from rubriclab.words.answer import Answer
 from rubriclab.words.compact import OrderLine, order_lines, order_sentence
 from rubriclab.words.pass_fail import (
-    WAYS_TO_CHOOSE,
     has_pass_fail,
     pass_fail_answer,
     pass_fail_lines,
     spoken,
+    ways_to_choose,
 )
 from rubriclab.words.phrases import ci
 from rubriclab.words.several import whole_row
@@ -203,8 +203,7 @@ def _pass_fail(
         for line in pass_fail_lines(findings, condition):
             st.markdown(safe(line, MOST_LINE))
         show_cautions(answer.cautions)
-        ways = {way: words(f"choice_{way.replace(' ', '_') or 'unsaid'}") for way in WAYS_TO_CHOOSE}
-        choose_labels(ways, words("asked"), words("choice_help"))
+        choose_labels(ways_to_choose(words), words("asked"), words("choice_help"))
     picture = pass_fail_forest(findings, condition)
     if picture is not None:
         with right, st.container(key="pictures-pass-fail"):

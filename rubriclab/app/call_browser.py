@@ -92,7 +92,7 @@ def _fragile_items(made: FragileList) -> None:
         {
             "Answer": [item.item_id for item in made.items],
             "Criterion": [item.criterion for item in made.items],
-            "Comes out otherwise": [100 * item.chance for item in made.items],
+            "Changes in another order": [100 * item.chance for item in made.items],
             "First round": [item.given for item in made.items],
         }
     )
@@ -123,7 +123,7 @@ def _fragile_items(made: FragileList) -> None:
             selection_mode="single-row",
             column_config={
                 "Answer": st.column_config.Column(width=NAME_WIDTH),
-                "Comes out otherwise": st.column_config.NumberColumn(format="%.0f%%"),
+                "Changes in another order": st.column_config.NumberColumn(format="%.0f%%"),
             },
         )
     with right:

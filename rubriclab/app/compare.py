@@ -25,7 +25,7 @@ from rubriclab.figures.pictures import score_cells, target_cells
 from rubriclab.figures.tab_pictures import difference_forest, shares_of_both
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import LabError, shorten
-from rubriclab.words.contrasts import compare_answer, pair_names, sizes_table
+from rubriclab.words.contrasts import compare_answer, pair_names, rate_of, sizes_table
 from rubriclab.words.phrases import ci, condition_name
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def _two(pair: Pair, names: tuple[str, str]) -> None:
         return
     drawn = {
         "How often each position was chosen": shares_of_both(pair, names),
-        "Difference, with its interval": difference_forest(rows, names),
+        "Difference, with its interval": difference_forest(rows, names, rate_of(pair)),
     }
     with st.container(key="pictures-compare"):
         for column, (title, picture) in zip(st.columns(2, gap="large"), drawn.items(), strict=True):

@@ -597,7 +597,7 @@ def _choose_labels(own: str, ways: Mapping[str, str], label: str, about: str) ->
     st.selectbox(
         label,
         list(ways),
-        format_func=lambda way: safe(ways[way]),
+        format_func=ways.__getitem__,
         key=key,
         on_change=choose,
         help=about,

@@ -47,7 +47,7 @@ from rubriclab.model.text import count, shorten
 from rubriclab.runs.imported import read_run
 from rubriclab.words.answerable import answerable
 from rubriclab.words.looks import grown_words
-from rubriclab.words.pass_fail import WAYS_TO_CHOOSE, way_to_choose
+from rubriclab.words.pass_fail import ways_to_choose
 from rubriclab.words.phrases import say
 
 WORDS, JUDGED = SETUP["data"], SETUP["judgments"]
@@ -370,14 +370,19 @@ def _say_what_columns_give(held: Draft, number: int, people: Sequence[str]) -> N
 def _how_labels_were_chosen(held: Draft) -> None:
     """Ask how the labelled answers were chosen, where answers pass or fail."""
     reading = held.study.reading
+
+    def words(key: str) -> str:
+        return say(key, ("pass_fail",))
+
+    ways = ways_to_choose(words)
     chosen = ask(
         st.selectbox,
-        say("asked", ("pass_fail",)),
-        list(WAYS_TO_CHOOSE),
+        words("asked"),
+        list(ways),
         key="data-labels",
         start=reading.labels,
-        format_func=way_to_choose,
-        help=say("choice_help", ("pass_fail",)),
+        format_func=ways.__getitem__,
+        help=words("choice_help"),
         width=420,
     )
     if chosen != reading.labels:

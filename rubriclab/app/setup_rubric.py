@@ -275,7 +275,7 @@ def _passes(held: Draft, rubric: Rubric) -> None:
         return
     low, high = two[0].options
     labels = {
-        option.shown_label: f"{shorten(option.shown_label, MOST_LABEL)} (score {option.score})"
+        option.shown_label: f"{safe(option.shown_label, MOST_LABEL)} (score {option.score})"
         if option.label
         else f"Score {option.score}"
         for option in (high, low)

@@ -12,11 +12,14 @@ from rubriclab.cli.common import Across, ByStrategy, Json, Outcome, RunName, Sto
 from rubriclab.model.text import LabError, count, printable, shorten
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from rubriclab.api import Contrast, Run
     from rubriclab.store.read import RunInfo
     from rubriclab.store.store import Store
+    from rubriclab.words.fragile import FragileList
 
 Unit = Literal["auto", "item", "block", "prompt"]
 ID_CHARACTERS, REPLY_CHARACTERS = 1_000, 80
@@ -146,9 +149,7 @@ def judgments(
     ] = None,
     fragile: Annotated[
         bool,
-        Parameter(
-            help="The 20 items most likely to come out otherwise when asked again in another order."
-        ),
+        Parameter(help="The 20 items most likely to change when asked again in another order."),
     ] = False,
     limit: Annotated[
         int,
@@ -162,37 +163,40 @@ def judgments(
     json: Json = False,
 ) -> Outcome:
     """List single judgments with the order shown and the reply."""
-    from rubriclab.exports.table import as_json
-
     if differ is not None and fragile:
         raise LabError("Use only one of --differ and --fragile at a time.")
+    calls = {"position": position, "score": score, "status": status}
     if differ is not None:
-        if (position, score, status) != (None, None, None):
-            raise LabError(
-                "--differ lists the answers of two judges. Use it without --position, --score and "
-                "--status."
-            )
-        with common.run_of(run, store) as chosen:
-            apart = chosen.differing(*differ)
-        return _differing(apart, differ, condition, item, limit, json=json)
+        _refuse(calls, "--differ lists the answers of two judges")
     if fragile:
-        if (item, position, score, status) != (None, None, None, None):
-            raise LabError(
-                "--fragile lists items, not calls. Use it without --item, --position, --score and "
-                "--status."
-            )
-        with common.run_of(run, store) as chosen:
-            return _fragile(chosen, condition, limit, json=json)
+        _refuse({"item": item} | calls, "--fragile lists items, not calls")
     with common.run_of(run, store) as chosen:
-        frame = chosen.judgments(
-            condition=condition,
-            item=item,
-            position=position,
-            score=score,
-            status=status,
-            limit=limit,
-        )
-    rows = [{key: as_json(value) for key, value in row.items()} for row in frame.to_dict("records")]
+        if differ is not None:
+            apart = chosen.differing(*differ)
+            return _differing(apart, differ, condition, item, limit, json=json)
+        if fragile:
+            return _fragile(chosen, condition, limit, json=json)
+        frame = chosen.judgments(condition=condition, item=item, limit=limit, **calls)
+    return _calls(frame, json=json)
+
+
+def _documents(frame: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Return the rows of a table as JSON values."""
+    from rubriclab.exports.table import as_json
+
+    return [{key: as_json(value) for key, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _refuse(filters: Mapping[str, Any], what: str) -> None:
+    """Raise LabError if any of these filters is used. ``what``: why they do not fit, in words."""
+    if any(value is not None for value in filters.values()):
+        names = [f"--{name}" for name in filters]
+        raise LabError(f"{what}. Use it without {', '.join(names[:-1])} and {names[-1]}.")
+
+
+def _calls(frame: pd.DataFrame, *, json: bool) -> Outcome:
+    """List judgments, a line each."""
+    rows = _documents(frame)
     if json:
         return Outcome({"judgments": rows})
     if not rows:
@@ -202,7 +206,7 @@ def judgments(
 
 def _fragile(run: Run, condition: int | None, limit: int, *, json: bool) -> Outcome:
     """List the items to look at again, of one condition or of each that has some."""
-    from rubriclab.exports.table import as_json, row_document
+    from rubriclab.exports.table import row_document
     from rubriclab.words.fragile import fragile_list
 
     conditions = run.findings.conditions
@@ -212,14 +216,10 @@ def _fragile(run: Run, condition: int | None, limit: int, *, json: bool) -> Outc
         )
     if json:
         rows = run.findings.select(topic="fragile", condition=condition)
-        listed = [] if condition is None else [condition]
-        table = run.fragile(*listed).groupby("condition", sort=False).head(limit)
+        table = run.fragile(condition).groupby("condition", sort=False).head(limit)
         return Outcome(
             {
-                "fragile": [
-                    {key: as_json(value) for key, value in row.items()}
-                    for row in table.to_dict("records")
-                ],
+                "fragile": _documents(table),
                 "rows": [row_document(row, conditions) for row in rows],
             }
         )
@@ -228,20 +228,27 @@ def _fragile(run: Run, condition: int | None, limit: int, *, json: bool) -> Outc
         made = fragile_list(run.findings, code) if condition in (None, code) else None
         if made is None:
             continue
-        named = f"{about.judge} · {about.dataset} · {about.strategy}" if len(conditions) > 1 else ""
-        lines = [printable(named)] if named else []
-        lines += [made.title] if made.items else []
-        lines += [*made.lines]
-        for each in made.items[:limit]:
-            name = shorten(each.item_id, ID_CHARACTERS)
-            if each.criterion is not None:
-                name += f" · {shorten(each.criterion, ID_CHARACTERS)}"
-            lines.append(f"{100 * each.chance:.0f} in 100 · {name} · {each.given}")
-        lines += [part if k == 0 else f"  {part}" for k, part in enumerate(made.zones)]
-        parts.append("\n".join(lines))
+        several = len(conditions) > 1
+        lines = [f"{about.judge} · {about.dataset} · {about.strategy}"] if several else []
+        parts.append("\n".join([*lines, *_fragile_lines(made, limit)]))
     if not parts:
         return Outcome("No score was given in two orders, so there is no list of fragile scores.")
     return Outcome("\n\n".join(parts))
+
+
+def _fragile_lines(made: FragileList, limit: int) -> list[str]:
+    """Return the list of one condition, an item a line, then what else is known of it."""
+    lines = [made.title] if made.items else []
+    lines += made.lines
+    for each in made.items[:limit]:
+        about = _item_name(each.item_id, each.criterion)
+        lines.append(f"{100 * each.chance:.0f} in 100 · {about} · {each.given}")
+    return [*lines, *made.zones[:1], *(f"  {zone}" for zone in made.zones[1:])]
+
+
+def _item_name(item_id: str, criterion: str | None) -> str:
+    """Return what a line calls an item: its ID, and its criterion if there are several."""
+    return " · ".join(shorten(name, ID_CHARACTERS) for name in (item_id, criterion) if name)
 
 
 def _differing(
@@ -254,24 +261,17 @@ def _differing(
     json: bool,
 ) -> Outcome:
     """List the judgments on which two judges differ, with both answers in a line."""
-    from rubriclab.exports.table import as_json
-
     if condition is not None:
         apart = apart[apart["condition"] == condition]
     if item is not None:
         apart = apart[apart["item_id"] == item]
-    rows = [
-        {key: as_json(value) for key, value in row.items()}
-        for row in apart.head(limit).to_dict("records")
-    ]
+    rows = _documents(apart.head(limit))
     if json:
         return Outcome({"judges": list(judges), "differing": len(apart), "judgments": rows})
     first, second = (shorten(name, ID_CHARACTERS) for name in judges)
     lines = [f"{first} and {second} differ on {count(len(apart), 'judgment')}."]
     for row in rows:
-        about = shorten(row["item_id"], ID_CHARACTERS)
-        if row["criterion"] is not None:
-            about += f" · {shorten(row['criterion'], ID_CHARACTERS)}"
+        about = _item_name(row["item_id"], row["criterion"])
         lines.append(
             f"{about} · listed {row['ordering']} · {first}: {row['answer']:g} · "
             f"{second}: {row['other_answer']:g}"

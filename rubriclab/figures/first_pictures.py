@@ -29,8 +29,10 @@ from rubriclab.measures.pass_fail import people_pass_rate
 from rubriclab.model.data import INTENDED
 from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count
-from rubriclab.words.phrases import ci, ends, number, say
+from rubriclab.words.pass_fail import spoken
+from rubriclab.words.phrases import capital, ci, ends, number, say
 from rubriclab.words.subject import Subject, sentence_tables
+from rubriclab.words.yardstick import whom
 
 WORDS = ("evidence",)
 FEW_CALLS = 30
@@ -57,8 +59,7 @@ def first_picture(findings: Findings, subject: Subject, condition: int) -> Shown
             drawn = _bars_over_cells(findings, subject, condition)
             return Shown(title, drawn, _note_of_options(subject, condition))
         case "pass_rate":
-            note = _note_of_pass_rates(findings, subject)
-            return Shown(title, _pass_rates(findings, subject), note)
+            return _pass_rates(findings, subject, title)
         case "pairs" | "lists":
             note = "swapped_note" if subject.kind == "pairs" else "listed_note"
             arm = findings.judgments.arms[condition]
@@ -184,24 +185,28 @@ def _winners(subject: Subject, arm: Arm) -> Picture | None:
     return picture("tallies", points, f"Bar chart of {known:,} comparisons. {said}.")
 
 
-def _pass_rates(findings: Findings, subject: Subject) -> Picture | None:
+def _pass_rates(findings: Findings, subject: Subject, title: str) -> Shown:
     """Draw the pass rate in each order of a list of two scores, and people's if they rated it."""
+    note = say("rate_note", WORDS, ci=ci())
+    people = _people_pass_rate(findings, subject)
+    labelled = ""
+    if math.isfinite(people):
+        share = number(people, ".1%")
+        note += " " + spoken(findings, subject.condition, "people_rate", share=share)
+        labelled = f"; {whom(findings)}: {share}"
     if subject.rate is None or not all(map(math.isfinite, subject.pass_rates)):
-        return None
+        return Shown(title, None, note)
     biased, most = subject.word == "Biased", max(subject.pass_rates)
     listed = (subject.rate.passes, subject.rate.fails)
     points = {}
     for score, rate, inside in zip(listed, subject.pass_rates, subject.pass_intervals, strict=True):
-        name, text = f"{score[:1].upper()}{score[1:]} listed first", number(rate, ".1%")
+        name, text = f"{capital(score)} listed first", number(rate, ".1%")
         hover = (name, text, ends(*inside, ".1%"))
         decided = biased and rate == most
         points["", name] = Point(name, rate, text, *inside, decided=decided, hover=hover)
     said = "; ".join(f"{point.label}: {point.text} ({point.hover[2]})" for point in points.values())
-    people = _people_pass_rate(findings, subject)
-    if math.isfinite(people):
-        said += f"; people: {number(people, '.1%')}"
-    alt = f"Bar chart of the pass rate. {said}."
-    return picture("tallies", points, alt, span=1.0, target=people)
+    alt = f"Bar chart of the pass rate. {said}{labelled}."
+    return Shown(title, picture("tallies", points, alt, span=1.0, target=people), note)
 
 
 def _people_pass_rate(findings: Findings, subject: Subject) -> float:
@@ -209,15 +214,6 @@ def _people_pass_rate(findings: Findings, subject: Subject) -> float:
     if findings.judgments.raters[subject.condition] == {INTENDED}:
         return math.nan
     return people_pass_rate(findings.judgments.arms[subject.condition], findings.reading)
-
-
-def _note_of_pass_rates(findings: Findings, subject: Subject) -> str:
-    """Say how to read the two bars."""
-    note = say("rate_note", WORDS, ci=ci())
-    people = _people_pass_rate(findings, subject)
-    if math.isfinite(people):
-        note += " " + say("rate_people", WORDS, share=number(people, ".1%"))
-    return note
 
 
 # ---------------------------------------------------------------- orders, as measured

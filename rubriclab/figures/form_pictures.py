@@ -12,7 +12,7 @@ from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown, mark
 from rubriclab.model.judgment import level_text, variant_text
 from rubriclab.model.text import count
-from rubriclab.words.phrases import MINUS, ci, ends, inside, number, reason
+from rubriclab.words.phrases import MINUS, capital, ci, ends, inside, number, reason
 from rubriclab.words.several import short, simulated_note, whom
 
 DEFAULT, PEOPLE = "default", "people"
@@ -234,7 +234,7 @@ def changes_by_form(findings: Findings, dataset: str) -> Shown:
     if not panels:
         return Shown(title, None, "")
     words = "; ".join(_shift_words(findings, dataset)) or "no form surely changes the mean score"
-    note = f"{words[:1].upper()}{words[1:]}. Lines: {ci()}, each form on its own."
+    note = f"{capital(words)}. Lines: {ci()}, each form on its own."
     if math.isfinite(panels[0].smallest):
         note += " Green: too small to matter."
     if unknown:
@@ -318,10 +318,9 @@ def scores_of_forms(findings: Findings, dataset: str) -> Shown:
     said = "; ".join(_shift_words(findings, dataset)) or "no form surely changes the mean score"
     pulled = "".join(f" {text}." for text in reference_words(findings, dataset)[:MOST_PULLED])
     note = (
-        f"{said[:1].upper()}{said[1:]}.{pulled} Darker: more calls. “{NONE}”: no score could be "
-        "parsed (orange)."
+        f"{capital(said)}.{pulled} Darker: more calls. “{NONE}”: no score could be parsed (orange)."
     )
-    alt = f"Matrix of form by score, the share of calls. {said[:1].upper()}{said[1:]}."
+    alt = f"Matrix of form by score, the share of calls. {capital(said)}."
     picture = Picture("matrix", tuple(series), alt, levels=tuple(levels))
     return Shown(title, picture, note + simulated_note(findings))
 
@@ -330,7 +329,7 @@ def _score_cell(row: Row, level: str, judge: str, form: str, dataset: str, most:
     """Return the share of one score as a cell: blue, and orange where no score was parsed."""
     who = short(judge) if judge else form
     hover = (
-        f"{who} · {form}" if judge else f"{who[:1].upper()}{who[1:]}",
+        f"{who} · {form}" if judge else capital(who),
         f"{level}: {number(row.value, '.1%')}",
         inside(row),
     )

@@ -11,7 +11,9 @@ from rubriclab.core.differences import Pair
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.figures.marks import Picture, Point, picture
 from rubriclab.figures.pictures import forest_of, generic, mark, share_bars, undecided_within
+from rubriclab.model.passing import PassRate
 from rubriclab.model.text import count, shorten
+from rubriclab.words.contrasts import unit_of
 from rubriclab.words.pass_fail import first_label, spoken
 from rubriclab.words.phrases import MINUS, ends, number, reason, say
 from rubriclab.words.subject import CHOICES, Subject, subject_of
@@ -51,26 +53,42 @@ def shares_of_both(pair: Pair, names: tuple[str, str]) -> Picture | None:
     return picture("bars", points, alt, axes=("Position in the list", ""))
 
 
-def difference_forest(rows: Sequence[Row], names: tuple[str, str]) -> Picture | None:
+def difference_forest(
+    rows: Sequence[Row], names: tuple[str, str], rate: PassRate | None = None
+) -> Picture | None:
     """Draw the differences with the band of small ones: those in points, or the shares if there are
     none.
+
+    ``rate``: of two scores, whose points are drawn as the sentences say them.
     """
     known = [row for row in rows if math.isfinite(row.value)]
-    kept = [row for row in known if row.about.unit == "points"] or known
-    unit = "Points" if kept and kept[0].about.unit == "points" else "Share"
+    kept = [row for row in known if row.in_points] or known
+    in_points = bool(kept) and kept[0].in_points
+    rate = rate if in_points else None
+    unit = "Percentage points" if rate else "Points" if in_points else "Share"
     first, second = (shorten(name, MOST_NAME) for name in names)
     axis = f"{unit}, {first} {MINUS} {second}"
-    points = []
-    for row in kept:
-        rate = "rate_" if row.passes else ""
-        label = say(f"label_{rate}{row.counts['question']}", ("compare",))
-        form = row.about.form
-        interval = ends(*row.interval, form) or reason(row)
-        points.append(mark(row, label, f"{label}: {number(row.value, form)}", axis, interval))
-    smallest = kept[0].smallest if kept else math.nan
+    points = [_difference(row, axis, rate) for row in kept]
+    smallest = kept[0].smallest * abs(_factor(kept[0], rate)) if kept else math.nan
     if any(undecided_within(row.interval, row.verdict, row.smallest) for row in kept):
         smallest = math.nan
     return forest_of(points, axis, smallest)
+
+
+def _difference(row: Row, axis: str, rate: PassRate | None) -> Point:
+    """Return the mark of a difference, in the unit and direction of its sentence."""
+    kind, form, factor = row.counts["question"], row.about.form, _factor(row, rate)
+    if rate is not None:
+        kind, form = f"rate_{kind}", f"+{unit_of(row, rate)[1]}"
+    label, text = say(f"label_{kind}", ("compare",)), number(row.value * factor, form)
+    low, high = sorted(end * factor for end in row.interval)
+    hover = (f"{label}: {text}", axis, ends(low, high, form) or reason(row))
+    return Point(label, row.value * factor, text, low, high, of=row.of, hover=hover)
+
+
+def _factor(row: Row, rate: PassRate | None) -> float:
+    """Return what turns a difference into the unit of its sentence, which may turn it round."""
+    return 1.0 if rate is None else unit_of(row, rate)[2]
 
 
 # ---------------------------------------------------------------- With people

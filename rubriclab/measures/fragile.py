@@ -1,4 +1,4 @@
-"""Find the scores to look at again: those most likely to come out otherwise in another order.
+"""Find the scores to look at again: those most likely to change in another order.
 
 The list is chosen on the first round of repeats, in which each order was asked once, and counted on
 the other rounds. Calls that choose items cannot say how often these items change: of two calls, the
@@ -46,7 +46,7 @@ def fragile(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row]:
 
 @dataclass(frozen=True, eq=False)
 class Fragile:
-    """How likely each item of an arm is to come out otherwise, and which ones are listed.
+    """How likely each item of an arm is to change in another order, and which ones are listed.
 
     chance: (items,) the probability that two calls in two different orders come out differently,
         as the first round says. NaN where unknown, and for all items where ``why`` says why.
@@ -107,7 +107,7 @@ class Fragile:
 def fragile_items(arm: Arm, cut: float | None) -> Fragile:
     """Return the fragile items of an arm.
 
-    ``cut``: the lowest score that passes. With one, an item comes out otherwise if it passes in one
+    ``cut``: the lowest score that passes. With one, an item changes if it passes in one
     call and fails in the other; without, if its score is another one.
     """
     code, outcomes = _outcomes(arm, cut)
@@ -190,7 +190,7 @@ def _tie_breaker(arm: Arm) -> Names:
 
 
 def promised_and_kept(arm: Arm, made: Fragile) -> Iterator[Row]:
-    """Yield what the list promises, and how often listed and other items came out otherwise.
+    """Yield what the list promises, and how often listed and other items changed.
 
     All three are about the items that another round counted too; the promise is about all listed
     items where there is no other round.

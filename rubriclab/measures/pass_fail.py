@@ -221,7 +221,7 @@ def people_pass_rate(arm: Arm, reading: ReadingPart) -> float:
     given, cut = rated(arm), cut_of(arm, reading)
     if given is None or cut is None or not given.comparable:
         return float("nan")
-    labels = labels_of(given, cut, reading)
+    labels = labels_of(arm, cut, reading.labels)
     if labels.why_chosen or not labels.known.any():
         return float("nan")
     return float(labels.label[labels.known].mean())

@@ -22,6 +22,7 @@ from rubriclab.words.looks import early_words, stop_words
 from rubriclab.words.phrases import (
     NBSP,
     SENTENCES,
+    capital,
     caution_text,
     ends,
     lowered,
@@ -277,7 +278,7 @@ def _scores_named(subject: Subject) -> dict[str, str]:
     if subject.rate is None:
         return {}
     high, low = subject.rate.passes, subject.rate.fails
-    return {"high": high, "low": low, "High": high[:1].upper() + high[1:]}
+    return {"high": high, "low": low, "High": capital(high)}
 
 
 def _averaged(subject: Subject) -> str:

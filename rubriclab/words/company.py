@@ -15,7 +15,16 @@ from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.core.verdict import MeanVerdict, Verdict
 from rubriclab.model.text import count, shorten
 from rubriclab.words.answer import MOST_NAME, Answer, Question
-from rubriclab.words.phrases import NBSP, caution_text, ends, number, reason, say, shown_difference
+from rubriclab.words.phrases import (
+    NBSP,
+    cautions_about,
+    ends,
+    lowered,
+    number,
+    reason,
+    say,
+    shown_difference,
+)
 from rubriclab.words.subject import EFFECT, EQUIVALENT, Subject, subject_of
 
 WORDS = ("company",)
@@ -49,11 +58,6 @@ def company_answer(findings: Findings, found: Company) -> Answer:
     questions += [
         Question("", _say(f"{name}_title"), said) for name, said in further.items() if said
     ]
-    cautions = tuple(
-        caution_text(caution)
-        for caution in findings.cautions
-        if caution.topic == "company" and caution.condition == code
-    )
     return Answer(
         judge,
         code,
@@ -65,7 +69,7 @@ def company_answer(findings: Findings, found: Company) -> Answer:
         ),
         questions=tuple(questions),
         advice=_say(_advice(found)),
-        cautions=cautions,
+        cautions=cautions_about(findings, code, {"company"}),
         simulated=about.simulated,
         about=about.dataset if len(datasets) > 1 else "",
     )
@@ -105,55 +109,38 @@ def _advice(found: Company) -> str:
 
 
 # ------------------------------------------------------------------------------------ the numbers
-def _change(found: Company, verdict: MeanVerdict) -> str:
+def _change(verdict: MeanVerdict) -> str:
     """Say the size and direction of a mean difference with its interval.
 
     “0.31 points lower (95% CI 0.19 to 0.44)”; with the sign in the interval where the direction is
-    not sure. Of two scores it is a pass rate, in percentage points.
+    not sure.
     """
-    unit, form, factor = _unit(found)
-    low, high = (end * factor for end in signed_ends(verdict))
-    limit = verdict.smallest * factor
-    value = verdict.signed * factor
+    low, high = signed_ends(verdict)
+    value, limits = verdict.signed, (0.0, verdict.smallest, -verdict.smallest)
     if not verdict.above_zero:
-        size = f"{number(value, '+' + form)}{NBSP}{unit}"
-        return f"{size} ({_inside(low, high, '+' + form, limit) or REASONS[_why(verdict)]})"
+        inside = ends(low, high, "+.2f", limits=limits) or lowered(_why(verdict))
+        return f"{number(value, '+.2f')}{NBSP}points ({inside})"
     way = _say("way_higher" if value > 0 else "way_lower")
     if value < 0:
         low, high = -high, -low
-    inside = _inside(max(low, 0.0), high, form, limit)
-    return f"{number(abs(value), form)}{NBSP}{unit} {way} ({inside})"
+    return f"{_points(abs(value))} {way} ({ends(max(low, 0.0), high, limits=limits)})"
 
 
-def _unit(found: Company) -> tuple[str, str, float]:
-    """Return the unit of mean differences, their format, and the factor from points to it."""
-    scores = found.alone.condition.scores
-    if len(scores) == 2:
-        return "percentage points", ".1f", 100.0 / (scores[1] - scores[0])
-    return "points", ".2f", 1.0
-
-
-def _inside(low: float, high: float, form: str, limit: float) -> str:
-    return ends(low, high, form, limits=(0.0, limit, -limit))
+def _points(size: float) -> str:
+    return f"{number(size)}{NBSP}points"
 
 
 def _why(verdict: Verdict) -> str:
-    return verdict.why or "too_few_units"
-
-
-def _limit(found: Company) -> str:
-    """Write the smallest change that matters, with its unit."""
-    unit, _, factor = _unit(found)
-    limit = found.mean.smallest * factor
-    return f"{number(limit, '.2f' if factor == 1.0 else '.3g')}{NBSP}{unit}"
+    """Say why a verdict has no number, or no interval."""
+    return REASONS[verdict.why or "too_few_units"]
 
 
 # ---------------------------------------------------------------------------------- the sentences
 def _mean_sentence(found: Company) -> str:
     if not math.isfinite(found.mean.value):
-        return REASONS[_why(found.mean)]
+        return _why(found.mean)
     key = "mean_equivalent" if found.mean.word == EQUIVALENT else "mean_said"
-    return _say(key, change=_change(found, found.mean), limit=_limit(found))
+    return _say(key, change=_change(found.mean), limit=_points(found.mean.smallest))
 
 
 def _word_of_criteria(found: Company) -> QuestionWord:
@@ -171,15 +158,14 @@ def _criteria_sentence(found: Company) -> str:
     named = [k for k in found.named if math.isfinite(found.criteria[k].value)]
     named.sort(key=lambda k: -abs(found.criteria[k].signed))
     parts = [
-        _say("criterion", name=_name(found, k), change=_change(found, found.criteria[k]))
-        for k in named
+        _say("criterion", name=_name(found, k), change=_change(found.criteria[k])) for k in named
     ]
     said = [f"{'; '.join(parts)}."] if parts else []
     others = [k for k in range(len(found.names)) if k not in named]
     same = [k for k in others if found.criteria[k].word == EQUIVALENT]
     if same:
         names = ", ".join(_name(found, k) for k in same)
-        said.append(_say("criteria_same", names=names, limit=_limit(found)))
+        said.append(_say("criteria_same", names=names, limit=_points(found.mean.smallest)))
     unknown = [k for k in others if k not in same]
     if unknown:
         said.append(_say("criteria_open", names=", ".join(_name(found, k) for k in unknown)))
@@ -193,7 +179,7 @@ def _name(found: Company, criterion: int) -> str:
 def _single_sentence(findings: Findings, found: Company) -> str:
     verdict = found.single
     if not math.isfinite(verdict.value) or not math.isfinite(verdict.high):
-        return REASONS[_why(verdict)]
+        return _why(verdict)
     limit = number(100 * verdict.smallest, ".3g")
     fields = {
         "flips": number(100 * verdict.flips, ".0f"),
@@ -259,7 +245,7 @@ def _noise_sentence(findings: Findings, found: Company) -> str:
         0,
     )
     low, high = rows[0].interval
-    inside = ends(100 * low, 100 * high, "+.0f", limits=(0.0,)) or reason(rows[0])
+    inside = ends(100 * low, 100 * high, "+.0f", limits=(0.0,)) or lowered(reason(rows[0]))
     difference = f"{number(apart, '+.0f')}{NBSP}percentage points"
     return _say("noise", together=together, alone=alone, difference=difference, inside=inside)
 
@@ -278,7 +264,7 @@ def _people_sentence(findings: Findings, found: Company) -> str:
     rows = findings.select("company_kappa_difference", condition=code)
     (row,) = [row for row in rows if "target" not in row.of]
     apart = shown_difference(together.value, alone.value, 2)
-    inside = ends(*row.interval, "+.2f", limits=(0.0,)) or reason(row).rstrip(".").lower()
+    inside = ends(*row.interval, "+.2f", limits=(0.0,)) or lowered(reason(row))
     return _say(
         "people",
         together=number(together.value),
@@ -296,8 +282,8 @@ def _order_sentence(subject: Subject) -> str:
     limits = (0.0, positions.smallest)
     return _say(
         "order",
-        size=f"{number(positions.value)}{NBSP}points",
-        inside=ends(*positions.interval, limits=limits) or REASONS[_why(positions)],
+        size=_points(positions.value),
+        inside=ends(*positions.interval, limits=limits) or lowered(_why(positions)),
         word=subject.words["positions"],
     )
 

@@ -65,7 +65,7 @@ def compare_answer(pair: Pair, names: tuple[str, str], rows: Sequence[Row]) -> A
         key = "sizes" if pair.why else "early"
     else:
         key, position = _headline(rows)
-        if key == "mean" and pair.findings[0].pass_rate(pair.arms[0].code) is not None:
+        if key == "mean" and rate_of(pair) is not None:
             key = "rate"
         fields["position"] = position
     return Answer(
@@ -76,6 +76,11 @@ def compare_answer(pair: Pair, names: tuple[str, str], rows: Sequence[Row]) -> A
         questions=tuple(_question(pair, row, fields) for row in rows),
         simulated=any(arm.condition.simulated for arm in pair.arms),
     )
+
+
+def rate_of(pair: Pair) -> PassRate | None:
+    """Return what mean scores of the two say as a pass rate; None unless there are two scores."""
+    return pair.findings[0].pass_rate(pair.arms[0].code)
 
 
 def _headline(rows: Sequence[Row]) -> tuple[str, str]:
@@ -104,8 +109,8 @@ def _headline_of_effect(question: str, row: Row) -> str:
 def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
     """Return the question of one difference, with its badge."""
     question, scores = row.counts["question"], pair.arms[0].condition.scores
-    rate = pair.findings[0].pass_rate(pair.arms[0].code)
-    unit, form, factor = _unit(row, rate)
+    rate = rate_of(pair)
+    unit, form, factor = unit_of(row, rate)
     limit = row.smallest * abs(factor)
     limits = (0.0, limit, -limit)
     low, high = sorted(end * factor for end in row.interval)
@@ -145,7 +150,7 @@ def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
     )
 
 
-def _unit(row: Row, rate: PassRate | None) -> tuple[str, str, float]:
+def unit_of(row: Row, rate: PassRate | None) -> tuple[str, str, float]:
     """Return (the unit of a question's numbers, their form, what turns a number into that unit).
 
     Points of two scores are percentage points: of the pass rate where the score that passes is

@@ -19,8 +19,8 @@ class FragileItem:
     """A listed item.
 
     criterion: None where the condition has only one. ``chance``: the probability that the item
-    comes out otherwise. ``given``: what it was given in the first
-    round, in ascending order, for example “4 4 4 5”.
+    changes in another order. ``given``: what it was given in the first round, in ascending order,
+    for example “4 4 4 5”.
     """
 
     item_id: str
@@ -96,7 +96,7 @@ def _only(findings: Findings, measure: str, condition: int) -> Row:
 
 
 def _check(findings: Findings, condition: int, listed: int, other: str) -> str:
-    """Say how often listed and other items came out otherwise in the rounds that chose nothing."""
+    """Say how often listed and other items changed in the rounds that chose nothing."""
     row = _only(findings, "fragile_kept", condition)
     kept, rest = row.value, _only(findings, "fragile_rest", condition).value
     if not np.isfinite(kept):

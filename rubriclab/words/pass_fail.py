@@ -1,6 +1,7 @@
 """Say how a judge that passes or fails answers compares with people's labels."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,7 @@ from rubriclab.core.certification import CHANCE, LIMIT, RIGHT, labels_to_certify
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.text import count, shorten
 from rubriclab.words.answer import MOST_NAME, Answer
-from rubriclab.words.phrases import caution_text, inside, number, reason, say
+from rubriclab.words.phrases import capital, cautions_about, inside, number, reason, say
 from rubriclab.words.subject import Subject, subjects_of_orders
 from rubriclab.words.yardstick import intended_levels, model_yardstick
 
@@ -37,9 +38,9 @@ def spoken(findings: Findings, condition: int, key: str, **fields: Any) -> str:
     return say(key, tables, model=model, **fields)
 
 
-def way_to_choose(way: str) -> str:
-    """Return the name of a way in which people's labels are chosen."""
-    return say(f"choice_{way.replace(' ', '_') or 'unsaid'}", ("pass_fail",))
+def ways_to_choose(words: Callable[[str], str]) -> dict[str, str]:
+    """Return the name of each way in which labels are chosen. ``words``: the sentence of a key."""
+    return {way: words(f"choice_{way.replace(' ', '_') or 'unsaid'}") for way in WAYS_TO_CHOOSE}
 
 
 def pass_fail_answers(findings: Findings) -> list[Answer]:
@@ -60,19 +61,9 @@ def pass_fail_answer(findings: Findings, subject: Subject) -> Answer:
         spoken(findings, subject.condition, "title", judge=judge),
         " ".join(pass_fail_lines(findings, subject.condition)),
         about=subject.about,
-        cautions=cautions_of(findings, subject.condition),
+        cautions=cautions_about(findings, subject.condition, {TOPIC}),
         simulated=subject.simulated,
     )
-
-
-def cautions_of(findings: Findings, condition: int) -> tuple[str, ...]:
-    """Return the cautions about a condition's labels, each once."""
-    sentences = [
-        caution_text(caution)
-        for caution in findings.cautions
-        if caution.topic == TOPIC and caution.condition == condition
-    ]
-    return tuple(dict.fromkeys(sentences))
 
 
 def pass_fail_lines(findings: Findings, condition: int) -> list[str]:
@@ -198,8 +189,7 @@ def _pass_rates(findings: Findings, condition: int) -> str:
     if not said:
         return line
     key = "both_rates" if len(said) > 1 else "one_rate"
-    first = said[0][0].upper() + said[0][1:]
-    return f"{line} {spoken(findings, condition, key, First=first, second=said[-1])}"
+    return f"{line} {spoken(findings, condition, key, First=capital(said[0]), second=said[-1])}"
 
 
 def _kappa(findings: Findings, condition: int) -> str:

@@ -6,14 +6,14 @@ The sentences are in ``sentences.toml``; ``say`` fills in their fields.
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rubriclab.core.topic import REASONS, Caution, Measure, Row
+from rubriclab.core.topic import REASONS, Caution, Findings, Measure, Row
 from rubriclab.model.judgment import Condition, order_text, variant_text
 from rubriclab.model.passing import PassRate
 from rubriclab.model.text import counted, shorten
@@ -165,6 +165,21 @@ def caution_text(caution: Caution) -> str:
     return counted(caution.sentence)
 
 
+def cautions_about(
+    findings: Findings, condition: int, topics: Collection[str], said: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return the cautions of these topics about a condition, each once.
+
+    ``said``: the kinds that something else says already.
+    """
+    sentences = [
+        caution_text(caution)
+        for caution in findings.cautions
+        if caution.condition == condition and caution.topic in topics and caution.kind not in said
+    ]
+    return tuple(dict.fromkeys(sentences))
+
+
 def readable(key: str) -> str:
     """Return a key of rows, axes or topics as it is read: “Data set”, “What goes along”."""
     return READABLE.get(key) or key.replace("_", " ").capitalize()
@@ -291,6 +306,11 @@ def _of_shares(about: Measure) -> bool:
 def lowered(sentence: str) -> str:
     """Return a sentence as a part of another: no full stop, no capital at its start."""
     return sentence[:1].lower() + sentence[1:].rstrip(".")
+
+
+def capital(text: str) -> str:
+    """Return a text as a sentence begins: its first letter is a capital, the others stay."""
+    return text[:1].upper() + text[1:]
 
 
 def row_numbers(row: Row, smallest: float = 0.0, rate: PassRate | None = None) -> dict[str, str]:

@@ -17,7 +17,7 @@ from rubriclab.words.answer import BADGES, MOST_NAME, Answer, Question
 from rubriclab.words.pass_fail import TOPIC as PASS_FAIL
 from rubriclab.words.phrases import (
     NBSP,
-    caution_text,
+    cautions_about,
     inside,
     number,
     reason,
@@ -90,7 +90,8 @@ def people_answer(findings: Findings, subject: Subject) -> Answer:
     if intended or chooses:
         key = "intended" if intended else "winners"
         return replace(answer, headline=_say(findings, key, judge=judge))
-    answer = replace(answer, cautions=_cautions(findings, subject))
+    cautions = cautions_about(findings, subject.condition, PEOPLE - {PASS_FAIL}, SAID)
+    answer = replace(answer, cautions=cautions)
     if not subject.finished:
         return replace(answer, headline=_say(findings, "early", judge=judge))
     key = _headline(_row(findings, subject, "kappa_difference"), smallest)
@@ -101,18 +102,6 @@ def people_answer(findings: Findings, subject: Subject) -> Answer:
     )
     headline = _say(findings, key, judge=judge, smallest=f"{smallest:g}")
     return replace(answer, headline=headline, questions=questions)
-
-
-def _cautions(findings: Findings, subject: Subject) -> tuple[str, ...]:
-    """Return the cautions about people that nothing else says, each once."""
-    sentences = [
-        caution_text(caution)
-        for caution in findings.cautions
-        if caution.condition == subject.condition
-        and caution.topic in PEOPLE - {PASS_FAIL}
-        and caution.kind not in SAID
-    ]
-    return tuple(dict.fromkeys(sentences))
 
 
 def _headline(gap: Row | None, smallest: float) -> str:

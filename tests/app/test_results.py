@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -16,7 +17,7 @@ from rubriclab.words.answer import TITLES
 from tests.app.conftest import HOSTILE, Lab, healthy, kept, pressed, texts
 from tests.app.test_export import preview
 from tests.app.test_pages import go
-from tests.tables import comparisons, responses
+from tests.tables import comparisons, options, responses
 from tests.words import made
 
 
@@ -248,6 +249,19 @@ def test_people_have_a_tab_where_they_rated_and_else_the_way_to_add_them(lab: La
     without = healthy(lab("results", run=alone, tab="With people"))
     assert [tab.label for tab in without.tabs] == ["Bias", "Orders", "What helps", "Judgments"]
     assert any("No human scores" in part.value for part in without.info)
+
+
+def test_ways_to_choose_labels_are_listed_without_escapes(lab: Lab) -> None:
+    """A list of choices shows its options as they are."""
+    ratings = [{"gpt4_score 1": float(k % 2)} for k in range(20)]
+    run = kept(options(np.tile([0.0, 1.0], (20, 1)), [[0, 1], [1, 0]], ratings=ratings))
+    app = healthy(lab("results", run=run, tab="With people"))
+    assert app.selectbox(key="results-labels").options == [
+        "Not said",
+        "At random",
+        "By GPT-4's label: a set number of passes and of fails",
+        "By the judge's verdict",
+    ]
 
 
 def test_what_helps_says_how_many_calls_and_which_remedies(lab: Lab) -> None:

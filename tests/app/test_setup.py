@@ -18,6 +18,7 @@ from rubriclab.data.sample import presets, sample_rubric
 from rubriclab.data.tables import read_table
 from rubriclab.judges import simulated
 from rubriclab.judges.kinds import judge_named
+from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call
 from rubriclab.model.orders import Strategy
@@ -269,6 +270,19 @@ def test_a_rubric_that_cannot_be_blocks_the_launch_with_its_reason(lab: Lab) -> 
     assert app.button(key="launch-go").disabled
     assert any("twice" in error.value for error in app.error)
     assert not app.exception
+
+
+def test_labels_of_two_scores_are_asked_about_literally(lab: Lab) -> None:
+    """A segmented control draws its options as markdown."""
+    app = confirmed(lab("setup"))
+    options = (Option(score=1, label="$x$ **Good**"), Option(score=2, label="Bad"))
+    held(app).set_rubric(written(Rubric("Tone", (Criterion("Tone", options),))))
+    app = healthy(step(app, 2).button_group(key="rubric-kind").set_value("own").run())
+    (asked,) = [part for part in app.get("button_group") if part.label == "Which score passes?"]
+    assert [option.content for option in asked.proto.options] == [
+        "Bad (score 2)",
+        r"\$x\$ \*\*Good\*\* (score 1)",
+    ]
 
 
 @pytest.mark.papers(9)

@@ -32,7 +32,7 @@ def test_the_list_comes_with_its_check(tmp_path: Path, capsys: Captured) -> None
     code, out, _ = command(capsys, "judgments", file, "--fragile")
     lines = out.splitlines()
     assert code == 0
-    assert lines[0] == "The 20 verdicts most likely to come out otherwise"
+    assert lines[0] == "The 20 verdicts most likely to change in another order"
     assert (
         "5 more verdicts have the same probability as the last one listed, and count in part."
         in lines
@@ -41,9 +41,9 @@ def test_the_list_comes_with_its_check(tmp_path: Path, capsys: Captured) -> None
     made = document(capsys, "judgments", file, "--fragile")
     listed = [row["item_id"] for row in made["fragile"]]
     kept = next(row for row in made["rows"] if row["measure"] == "fragile_kept")
-    # 25 are alike and 10 of them came out otherwise again: no name decides which 20 are counted.
+    # 25 are alike and 10 of them changed again: no name decides which 20 are counted.
     assert kept["value"] == pytest.approx(10 / 25)
-    assert "Of the 20 listed, 40 in 100 came out otherwise in the other round" in out
+    assert "Of the 20 listed, 40 in 100 changed in the other round" in out
     few = document(capsys, "judgments", file, "--fragile", "--limit", "3")
     assert [row["item_id"] for row in few["fragile"]] == listed[:3]
 

@@ -34,10 +34,10 @@ def test_the_list_is_chosen_on_the_first_round_and_counted_on_the_second() -> No
     words = fragile_list(found, 0)
     assert words is not None
     assert (
-        "Of the 20 listed, 25 in 100 came out otherwise in the other round; of the rest, 25."
+        "Of the 20 listed, 25 in 100 changed in the other round; of the rest, 25."
         in (words.lines[1])
     )
-    assert words.title == "The 20 verdicts most likely to come out otherwise"
+    assert words.title == "The 20 verdicts most likely to change in another order"
     assert words.items[0].given == "0 1"
 
 

@@ -1,5 +1,6 @@
 """Each criterion asked by itself too: the plan, runs with planted judges, and what is said."""
 
+import math
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 import rubriclab.measures  # noqa: F401 - registers what rows are made of
 from rubriclab.core.judgments import Judgments
-from rubriclab.core.topic import Findings
+from rubriclab.core.topic import REASONS, Findings
 from rubriclab.exports.report import report_html
 from rubriclab.exports.table import document
 from rubriclab.exports.terminal import findings_text
@@ -23,7 +24,8 @@ from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan, plan
 from rubriclab.study.prompts import lab_prompt
-from rubriclab.words.company import company_answers
+from rubriclab.words.company import company_answer, company_answers
+from rubriclab.words.phrases import lowered
 from tests.runs.kit import ScriptedJudge, ended, use
 from tests.study.kit import ABC, criterion, data, small_plan
 
@@ -183,13 +185,30 @@ def test_the_lines_come_in_the_order_of_the_questions(findings: Findings) -> Non
     ]
     criteria = answer.questions[1]
     assert criteria.badge == "Yes"
-    assert "b 0." in criteria.sentence
+    assert "b scores 0." in criteria.sentence
     assert "lower (95% CI" in criteria.sentence
     # One call: 160 + 15 tokens. Three calls: 3 x (120 + 5) = 375, so 175 / 375 = 47%.
     assert answer.questions[-1].sentence == (
         "Scoring a text once takes 1 call and 175 tokens, or 3 calls and 375 tokens with one "
         "call for each criterion. One call takes 47% of the tokens."
     )
+
+
+def test_a_reason_in_brackets_is_no_sentence_of_its_own(findings: Findings) -> None:
+    (found,) = findings.company
+    unknown = replace(found.mean, low=math.nan, high=math.nan, named="", why="too_few_units")
+    verdicts = replace(found.verdicts, questions={**found.verdicts.questions, "mean": unknown})
+    said = company_answer(findings, replace(found, verdicts=verdicts)).questions[0].sentence
+    assert f"points ({lowered(REASONS['too_few_units'])})." in said
+
+
+def test_changes_are_points_on_a_scale_of_two_scores_too(findings: Findings) -> None:
+    """So the sentences say the number of the rows, the picture, and the order effect."""
+    (found,) = findings.company
+    two = replace(found.alone.condition, scores=(1.0, 3.0))
+    alone = replace(found.alone, condition=two)
+    said = company_answer(findings, replace(found, alone=alone)).questions
+    assert said == company_answer(findings, found).questions
 
 
 def test_agreement_with_people_is_that_of_single_calls_in_both_ways(findings: Findings) -> None:

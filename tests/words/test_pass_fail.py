@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 
 from rubriclab.core.certification import labels_to_certify
+from rubriclab.core.differences import differences, paired
 from rubriclab.core.topic import Findings
+from rubriclab.figures.first_pictures import first_picture
+from rubriclab.figures.tab_pictures import difference_forest
 from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart
+from rubriclab.words.contrasts import compare_answer, rate_of
 from rubriclab.words.pass_fail import pass_fail_answers, pass_fail_lines
+from rubriclab.words.phrases import NBSP
+from rubriclab.words.subject import subject_of
+from rubriclab.words.with_people import people_answers
 from tests.tables import findings, options
 
 LABEL = np.r_[np.ones(80), np.zeros(20), np.full(500, np.nan)]
@@ -91,3 +98,40 @@ def test_scores_of_a_model_are_named_after_it() -> None:
 
 def found(table: JudgmentTable) -> Findings:
     return findings(table)
+
+
+def test_a_model_in_the_place_of_people_is_named_with_every_pass_rate() -> None:
+    found = findings(judged("gpt4_score 1"))
+    (said,) = people_answers(found)
+    assert "than that of GPT-4" in said.questions[1].sentence
+    assert "people" not in said.questions[1].sentence
+    both = findings(
+        options(
+            np.tile([0.0, 1.0], (20, 1)), [[0, 1], [1, 0]], ratings=[{"gpt4_score 1": 1.0}] * 20
+        )
+    )
+    shown = first_picture(both, subject_of(both), 0)
+    assert shown.note.endswith("Dotted: GPT-4 passes 100.0%.")
+    assert shown.picture is not None
+    assert shown.picture.alt.endswith("; GPT-4's scores: 100.0%.")
+
+
+@pytest.mark.parametrize("passing", ["", "0"])
+def test_the_picture_of_a_difference_says_the_number_of_its_sentence(passing: str) -> None:
+    """A row is of the list from low to high; sentences are of the passing score listed first."""
+    reading = ReadingPart(passes=passing)
+    favours_first, fair = np.tile([0.0, 1.0], (20, 1)), np.ones((20, 2))
+    fair[::2] = 0.0
+    both = [
+        findings(options(score, [[0, 1], [1, 0]]), reading=reading)
+        for score in (favours_first, fair)
+    ]
+    pair = paired(both[0], 0, both[1], 0)
+    rows = differences(pair)
+    (asked, *_) = compare_answer(pair, ("a", "b"), rows).questions
+    assert f"100.0{NBSP}percentage points more for a" in asked.sentence
+    picture = difference_forest(rows, ("a", "b"), rate_of(pair))
+    assert picture is not None
+    assert picture.points[0].value == pytest.approx(100)
+    assert picture.points[0].text == "+100.0"
+    assert picture.points[0].hover[1].startswith("Percentage points, a")
