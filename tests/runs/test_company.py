@@ -81,6 +81,14 @@ def test_the_words_differ_in_the_number_of_criteria_only() -> None:
     }
 
 
+def test_both_ways_have_the_sections_in_the_order_of_the_study() -> None:
+    made = company_plan(1, sections="rubric answer task reference")
+    calls = {call.condition: call for call in made.calls()}
+    begun = [calls[way].messages[0]["content"].split("\n", 1)[0] for way in (0, 1)]
+    assert begun == ["###Criteria (evaluate in this order):", "###Criterion:"]
+    assert calls[1].template == "criterion.v1-rubric-answer-task"
+
+
 def test_the_forecast_counts_both_ways() -> None:
     known = estimate(company_plan(10))
     assert [(way.calls, way.texts) for way in known.ways] == [(120, 120), (60, 20)]
