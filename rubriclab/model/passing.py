@@ -7,6 +7,9 @@ names the other: on a scale such as 1 Pass, 2 Fail. Everything that says or draw
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from rubriclab.model.data import Criterion
 from rubriclab.model.study import ReadingPart
@@ -94,6 +97,38 @@ def passing_of(criterion: Criterion, reading: ReadingPart) -> float:
     """Return the score of a criterion that passes, see ``passing_score``."""
     labels = {option.shown_label: float(option.score) for option in criterion.options}
     return passing_score(criterion.scores, labels, reading)
+
+
+class Cut(NamedTuple):
+    """Where passing begins.
+
+    at: the value. lower: whether lower values pass. on_scale: whether ``at`` is itself a score.
+    named: the score that rows name it by.
+    """
+
+    at: float
+    lower: bool
+    on_scale: bool
+    named: float
+
+    def passes(self, values: np.ndarray) -> np.ndarray:
+        """Return 1 for what passes, 0 for what fails, 0.5 exactly between, NaN for NaN."""
+        made = np.where(values < self.at, float(self.lower), float(not self.lower))
+        if not self.on_scale:
+            made = np.where(np.abs(values - self.at) < 1e-9, 0.5, made)
+        return np.where(np.isfinite(values), made, np.nan)
+
+
+def cut_at(scores: Sequence[float], passing: float, reading: ReadingPart) -> Cut | None:
+    """Return where passing begins; None for a longer scale without ``[reading] cut``.
+
+    ``passing``: the score of the scale that passes (``passing_score``).
+    """
+    if reading.cut is not None:
+        return Cut(reading.cut, False, reading.cut in scores, reading.cut)
+    if len(scores) != 2:
+        return None
+    return Cut(sum(scores) / 2, passing == min(scores), False, passing)
 
 
 def score_of_labels(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
