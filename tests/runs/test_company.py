@@ -1,6 +1,7 @@
 """Each criterion asked by itself too: the plan, runs with planted judges, and what is said."""
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -150,7 +151,6 @@ def findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Findings:
 
 def asked_both_ways(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Findings:
     """Findings of 12 texts by the planted judge; two people rated each."""
-    use(monkeypatch, ScriptedJudge(planted))
     rated = DataSet(
         "d",
         tuple(
@@ -158,11 +158,18 @@ def asked_both_ways(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Findings:
             for k, item in enumerate(data(12).items)
         ),
     )
+    return asked(folder, monkeypatch, planted, company_plan(12, dataset=rated))
+
+
+def asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, reply: Callable[[Call, int], Reply], made: Plan
+) -> Findings:
+    """Return what a plan's calls give with these replies."""
+    use(monkeypatch, ScriptedJudge(reply))
     with Store.open(folder / "lab.duckdb") as store:
-        run = Run(store, company_plan(12, dataset=rated))
+        run = Run(store, made)
         assert ended(run).state == "finished"
-        table = store.table(run.id)
-    return Findings(Judgments(table))
+        return Findings(Judgments(store.table(run.id)))
 
 
 def test_a_planted_judge_is_found_and_both_criteria_are_named(findings: Findings) -> None:
@@ -279,11 +286,7 @@ def steadier(call: Call, _: int) -> Reply:
 def test_steadier_scores_of_one_call_do_not_read_as_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use(monkeypatch, ScriptedJudge(steadier))
-    with Store.open(tmp_path / "lab.duckdb") as store:
-        run = Run(store, company_plan(60))
-        ended(run)
-        findings = Findings(Judgments(store.table(run.id)))
+    findings = asked(tmp_path, monkeypatch, steadier, company_plan(60))
     (answer,) = company_answers(findings)
     mean, _, single, *_ = answer.questions
     assert mean.badge == "No"
@@ -303,11 +306,7 @@ def half_lost(call: Call, _: int) -> Reply:
 def test_calls_without_all_scores_are_left_out_and_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use(monkeypatch, ScriptedJudge(half_lost))
-    with Store.open(tmp_path / "lab.duckdb") as store:
-        run = Run(store, company_plan(10))
-        ended(run)
-        findings = Findings(Judgments(store.table(run.id)))
+    findings = asked(tmp_path, monkeypatch, half_lost, company_plan(10))
     (found,) = findings.company
     assert found.left_out[0] == 0
     assert found.left_out[1] == pytest.approx(1 / 3, abs=0.12)
