@@ -8,7 +8,7 @@ exactly between are left out, and counted.
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -30,6 +30,7 @@ from rubriclab.core.topic import Caution, Chart, Row, nothing, topic
 from rubriclab.measures.agreement import COEFFICIENTS, coefficients, explained, pairs_across
 from rubriclab.measures.protocols import AVERAGE
 from rubriclab.measures.rated import SCORED, Rated, rated
+from rubriclab.model.passing import Cut, cut_at
 from rubriclab.model.study import ReadingPart
 from rubriclab.stats.pass_fail import (
     Corrected,
@@ -52,34 +53,9 @@ SIDE = "pass or fail"
 """What rows about agreement on pass or fail have as their ``side``."""
 
 
-class Cut(NamedTuple):
-    """Where passing begins.
-
-    at: the value. lower: whether lower values pass. on_scale: whether ``at`` is itself a score.
-    named: the score that rows name it by.
-    """
-
-    at: float
-    lower: bool
-    on_scale: bool
-    named: float
-
-    def passes(self, values: Floats) -> Floats:
-        """Return 1 for what passes, 0 for what fails, 0.5 exactly between, NaN for NaN."""
-        made = np.where(values < self.at, float(self.lower), float(not self.lower))
-        if not self.on_scale:
-            made = np.where(np.abs(values - self.at) < 1e-9, 0.5, made)
-        return np.where(np.isfinite(values), made, np.nan)
-
-
 def cut_of(arm: Arm, reading: ReadingPart) -> Cut | None:
     """Return where passing begins; None for a longer scale without ``[reading] cut``."""
-    if reading.cut is not None:
-        return Cut(reading.cut, False, bool(np.isin(reading.cut, arm.scores)), reading.cut)
-    if len(arm.scores) != 2:
-        return None
-    passing = arm.run.passing_score(arm.code, reading)
-    return Cut(float(arm.scores.mean()), passing == arm.scores.min(), False, passing)
+    return cut_at(arm.scores.tolist(), arm.run.passing_score(arm.code, reading), reading)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,9 @@ names the other: on a scale such as 1 Pass, 2 Fail. Everything that says or draw
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from rubriclab.model.data import Criterion
 from rubriclab.model.study import ReadingPart
@@ -81,13 +84,51 @@ def passing_score(
     score_of |= {look_alike(label): score for label, score in labels.items()}
     named = score_of.get(look_alike(reading.passes))
     if named is None:
-        written = [label for label in labels if look_alike(label) not in map(str, scores)]
-        known = [*(shorten(label, MOST_LABEL) for label in written), *(f"{s:g}" for s in scores)]
+        numbers = [f"{score:g}" for score in scores]
+        known = [shorten(label, MOST_LABEL) for label in labels if label not in numbers]
         raise LabError(
             f"[reading] passes is “{shorten(reading.passes)}”, which is neither a label nor a "
-            f"score of this scale. Use one of {', '.join(dict.fromkeys(known))}."
+            f"score of this scale. Use one of {', '.join([*known, *numbers])}."
         )
     return named
+
+
+def passing_of(criterion: Criterion, reading: ReadingPart) -> float:
+    """Return the score of a criterion that passes, see ``passing_score``."""
+    labels = {option.shown_label: float(option.score) for option in criterion.options}
+    return passing_score(criterion.scores, labels, reading)
+
+
+class Cut(NamedTuple):
+    """Where passing begins.
+
+    at: the value. lower: whether lower values pass. on_scale: whether ``at`` is itself a score.
+    named: the score that rows name it by.
+    """
+
+    at: float
+    lower: bool
+    on_scale: bool
+    named: float
+
+    def passes(self, values: np.ndarray) -> np.ndarray:
+        """Return 1 for what passes, 0 for what fails, 0.5 exactly between, NaN for NaN."""
+        made = np.where(values < self.at, float(self.lower), float(not self.lower))
+        if not self.on_scale:
+            made = np.where(np.abs(values - self.at) < 1e-9, 0.5, made)
+        return np.where(np.isfinite(values), made, np.nan)
+
+
+def cut_at(scores: Sequence[float], passing: float, reading: ReadingPart) -> Cut | None:
+    """Return where passing begins; None for a longer scale without ``[reading] cut``.
+
+    ``passing``: the score of the scale that passes (``passing_score``).
+    """
+    if reading.cut is not None:
+        return Cut(reading.cut, False, reading.cut in scores, reading.cut)
+    if len(scores) != 2:
+        return None
+    return Cut(sum(scores) / 2, passing == min(scores), False, passing)
 
 
 def score_of_labels(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
@@ -112,8 +153,7 @@ def check_passes(criteria: Sequence[Criterion], reading: ReadingPart) -> None:
         raise LabError(no_two_scores(reading.passes))
     passing: dict[tuple[int, ...], tuple[float, str]] = {}
     for criterion in two:
-        labels = {option.shown_label: float(option.score) for option in criterion.options}
-        score = passing_score(criterion.scores, labels, reading)
+        score = passing_of(criterion, reading)
         other, name = passing.setdefault(criterion.scores, (score, criterion.name))
         if score != other:
             raise LabError(
@@ -121,6 +161,27 @@ def check_passes(criteria: Sequence[Criterion], reading: ReadingPart) -> None:
                 f"“{shorten(name)}” and score {score:g} of “{shorten(criterion.name)}”. Give the "
                 f"same label the same score in both."
             )
+
+
+def named_by_score(criteria: Sequence[Criterion], reading: ReadingPart) -> ReadingPart:
+    """Return the reading with the score that passes in place of its label.
+
+    Results know the labels that calls show. So where calls ask for numbers, or show other labels, a
+    label would name nothing. ``check_passes`` has passed ``reading``. Raises LabError if no score
+    means the same in all criteria.
+    """
+    if not reading.passes:
+        return reading
+    two = [criterion for criterion in criteria if len(criterion.options) == 2]
+    scores = {passing_of(criterion, reading) for criterion in two}
+    named = reading.model_copy(update={"passes": f"{min(scores):g}"})
+    if len(scores) > 1 or any(passing_of(criterion, named) not in scores for criterion in two):
+        raise LabError(
+            f"[reading] passes is “{shorten(reading.passes)}”, but not all calls show that label, "
+            f"and no score stands for it in all criteria. Give the criteria with two scores the "
+            f"same scores, and no label that is the number of another score."
+        )
+    return named
 
 
 def no_two_scores(passes: str) -> str:

@@ -23,11 +23,11 @@ from rubriclab.core.judgments import ItemUnits, units_of
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import MIN_UNITS, units_needed
-from rubriclab.model.data import INTENDED
+from rubriclab.model.data import INTENDED, Criterion
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply, step_of, variant_text
 from rubriclab.model.looks import unit_noun
-from rubriclab.model.passing import passing_score
+from rubriclab.model.passing import cut_at, passing_of
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import between, count, duration, shorten
 from rubriclab.study.decisions import packs
@@ -632,25 +632,21 @@ def _passes_or_fails(plan: Plan, part: PlanPart) -> bool:
 def _labelled(plan: Plan, parts: Sequence[PlanPart]) -> tuple[int, int]:
     """Return how many items of these parts people pass, and how many they fail."""
     reading, passed, failed = plan.study.reading, 0, 0
-    for part in parts:
-        for code in part.of_item:
-            item = plan.items[code]
-            given = [x for rater, x in item.ratings.items() if rater != INTENDED]
-            if not given:
-                continue
+    means: dict[Criterion, list[float]] = {}
+    # Several axes ask about the same items, whose labels count once.
+    part_of = {code: part for part in parts for code in part.of_item}
+    for code, part in part_of.items():
+        item = plan.items[code]
+        given = [x for rater, x in item.ratings.items() if rater != INTENDED and math.isfinite(x)]
+        if given:
             criterion = part.rubric.criterion(item.criterion)
-            mean, lower = sum(given) / len(given), False
-            cut = reading.cut
-            if cut is None:
-                labels = {option.shown_label: float(option.score) for option in criterion.options}
-                lower = passing_score(criterion.scores, labels, reading) == min(criterion.scores)
-                cut = sum(criterion.scores) / 2
-                if math.isclose(mean, cut):
-                    continue
-            if (mean >= cut) != lower:
-                passed += 1
-            else:
-                failed += 1
+            means.setdefault(criterion, []).append(sum(given) / len(given))
+    for criterion, of_items in means.items():
+        cut = cut_at(criterion.scores, passing_of(criterion, reading), reading)
+        if cut is not None:
+            labels = cut.passes(np.array(of_items))
+            passed += int((labels == 1).sum())
+            failed += int((labels == 0).sum())
     return passed, failed
 
 

@@ -36,7 +36,7 @@ from rubriclab.model.judgment import (
 )
 from rubriclab.model.looks import RunLooks, Scope, Stop
 from rubriclab.model.orders import Strategy
-from rubriclab.model.passing import check_passes
+from rubriclab.model.passing import check_passes, named_by_score
 from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 from rubriclab.study.decisions import check_decisions, packing_of
@@ -490,7 +490,7 @@ def plan(
     check_decisions(study.judges, design, own=bool(prompts))
     sources = ((dataset, rubric), *more)
     _check_names(sources)
-    check_passes(_criteria_shown(sources, wordings, design), study.reading)
+    study = _with_passing_score(study, _criteria_shown(sources, wordings, design))
     made = _Parts(study, prompts, wordings)
     made.notes += _notes_on_sources(sources, design, own=bool(prompts), passes=study.reading.passes)
     for number, (data, base) in enumerate(sources):
@@ -585,6 +585,17 @@ def _criteria_shown(
     if not design.vary.scale:
         return criteria
     return [rescaled(criterion, n) for criterion in criteria for n in design.vary.scale]
+
+
+def _with_passing_score(study: Study, criteria: Sequence[Criterion]) -> Study:
+    """Return the study; where not all calls show the rubric's labels, it names the passing score.
+
+    Raises LabError for a label or score that passes in no criterion, or not in all alike.
+    """
+    check_passes(criteria, study.reading)
+    if study.design.axes == ("options",) and not study.design.vary.ids:
+        return study
+    return study.model_copy(update={"reading": named_by_score(criteria, study.reading)})
 
 
 def _notes_on_sources(sources: Sources, design: DesignPart, *, own: bool, passes: str) -> list[str]:

@@ -17,7 +17,7 @@ from rubriclab.model.judgment import Ordering, Reorder
 from rubriclab.model.study import PromptFile
 from rubriclab.model.text import LabError, shorten
 from rubriclab.study.prompts import Messages
-from rubriclab.study.sections import check_pieces, cut
+from rubriclab.study.sections import called, check_pieces, cut
 from rubriclab.study.sections import fault as section_fault
 from rubriclab.study.template import render
 
@@ -174,11 +174,10 @@ def prove_sections(
         content, position = whole[made.message]["content"], 0
         for name, text in expected:
             if not content.startswith(text, position):
-                where = f"section {name}" if name else "the text outside the sections"
                 raise section_fault(
                     prompt,
-                    f"{where} is another text when it stands elsewhere. Remove what reaches into "
-                    f"the next section, for example the “-” in {{%- … %}} at its edge.",
+                    f"{called(name)} is another text when it stands elsewhere. Remove what reaches "
+                    f"into the next section, for example the “-” in {{%- … %}} at its edge.",
                 )
             position += len(text)
         if position != len(content):

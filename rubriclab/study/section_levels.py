@@ -4,6 +4,7 @@ Two orders that send the same prompts are refused. Of the others, the plan says 
 server read more.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -52,7 +53,7 @@ def check_sections_differ(levels: Sequence[Mapping[str, PlanPart]], judge: Judge
 def _first_text(part: PlanPart, judge: JudgeSettings) -> str:
     """Return the first prompt about the first subject that has a reference answer, if any has."""
     with_reference = (subject for subject in part.subjects if subject.text.reference)
-    return _texts_sent(part, next(with_reference, part.subjects[0]), judge)[0]
+    return next(_texts_sent(part, next(with_reference, part.subjects[0]), judge))
 
 
 def prefix_notes(levels: Mapping[str, PlanPart], judge: JudgeSettings) -> Iterator[str]:
@@ -61,9 +62,10 @@ def prefix_notes(levels: Mapping[str, PlanPart], judge: JudgeSettings) -> Iterat
     A server that caches the beginning of prompts reads a shared beginning once. ``levels``: as
     ``at_each_order`` returns them.
     """
-    known, *others = levels or [""]
-    for order in others:
-        ratio = _read_per_subject(levels[order], judge) / _read_per_subject(levels[known], judge)
+    read = {order: _read_per_subject(part, judge) for order, part in levels.items()}
+    known = next(iter(read), "")
+    for order in read:
+        ratio = read[order] / read[known]
         if ratio >= LEAST_RATIO:
             times = f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
             yield (
@@ -87,12 +89,13 @@ def _read_per_subject(part: PlanPart, judge: JudgeSettings) -> int:
     return read[-1] - read[-2]
 
 
-def _texts_sent(part: PlanPart, subject: Subject, judge: JudgeSettings) -> list[str]:
-    """Return the prompt of each order of the first strategy, as one text each."""
+def _texts_sent(part: PlanPart, subject: Subject, judge: JudgeSettings) -> Iterator[str]:
+    """Yield the prompt of each order of the first strategy, as one text each."""
     strategy = part.asked_of(judge, subject.shape)[0]
     orders = dict.fromkeys(part.orders(subject, strategy))
-    prompts = (part.prompt(subject, order, judge) for order in orders)
-    return ["\0".join(message["content"] for message in prompt.messages) for prompt in prompts]
+    for order in orders:
+        prompt = part.prompt(subject, order, judge)
+        yield "\0".join(message["content"] for message in prompt.messages)
 
 
 def _characters_of_prefixes(texts: Sequence[str]) -> int:
@@ -107,5 +110,6 @@ def _characters_of_prefixes(texts: Sequence[str]) -> int:
 
 def _shared_beginning(a: str, b: str) -> int:
     """Return how many characters two texts have in common at their beginning."""
-    differ = (k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
-    return next(differ, min(len(a), len(b)))
+    # Texts share the first k characters for every k up to that number, so it can be bisected.
+    lengths = range(1, min(len(a), len(b)) + 1)
+    return bisect_left(lengths, True, key=lambda k: not b.startswith(a[:k]))

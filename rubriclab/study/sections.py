@@ -150,31 +150,34 @@ def check_pieces(made: Cut, listed: str) -> None:
     used: list[set[str]] = []
     assigned: list[set[str]] = []
     for name, message in zip(names, apart.messages, strict=True):
-        where = f"section {name}" if name else "the text outside the sections"
         try:
             used.append(names_in(message.text)[0])
         except LabError as error:
             raise fault(
                 made.prompt,
-                f"{where} is not complete by itself: {error} A condition or loop must begin and "
-                f"end in one section.",
+                f"{called(name)} is not complete by itself: {error} A condition or loop must begin "
+                f"and end in one section.",
             ) from None
         assigned.append(names_set_in(message.text))
     for number, name in enumerate(names):
         others = [known for k, known in enumerate(assigned) if k != number]
         shared = sorted(used[number] & set().union(*others))
         if shared:
-            where = f"section {name}" if name else "the text outside the sections"
             raise fault(
                 made.prompt,
-                f"{where} uses “{shorten(shared[0])}”, which another part of the prompt sets, so "
-                f"its text would depend on the order. Set it where it is used.",
+                f"{called(name)} uses “{shorten(shared[0])}”, which another part of the prompt "
+                f"sets, so its text would depend on the order. Set it where it is used.",
             )
     if listed not in used[names.index("rubric")]:
         raise fault(
             made.prompt,
             f"section rubric does not print {{{{ {listed} }}}}. Put its marker above the list.",
         )
+
+
+def called(name: str) -> str:
+    """Return what a sentence calls a piece of a prompt, by its name in ``Cut.apart``."""
+    return f"section {name}" if name else "the text outside the sections"
 
 
 def fault(prompt: PromptFile, words: str) -> LabError:

@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,6 +84,14 @@ def test_the_words_differ_in_the_number_of_criteria_only() -> None:
     }
 
 
+def test_both_ways_have_the_sections_in_the_order_of_the_study() -> None:
+    made = company_plan(1, sections="rubric answer task reference")
+    calls = {call.condition: call for call in made.calls()}
+    begun = [calls[way].messages[0]["content"].split("\n", 1)[0] for way in (0, 1)]
+    assert begun == ["###Criteria (evaluate in this order):", "###Criterion:"]
+    assert calls[1].template == "criterion.v1-rubric-answer-task"
+
+
 def test_the_forecast_counts_both_ways() -> None:
     known = estimate(company_plan(10))
     assert [(way.calls, way.texts) for way in known.ways] == [(120, 120), (60, 20)]
@@ -144,7 +153,6 @@ def findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Findings:
 
 def asked_both_ways(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Findings:
     """Findings of 12 texts by the planted judge; two people rated each."""
-    use(monkeypatch, ScriptedJudge(planted))
     rated = DataSet(
         "d",
         tuple(
@@ -152,11 +160,18 @@ def asked_both_ways(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Findings:
             for k, item in enumerate(data(12).items)
         ),
     )
+    return asked(folder, monkeypatch, planted, company_plan(12, dataset=rated))
+
+
+def asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, reply: Callable[[Call, int], Reply], made: Plan
+) -> Findings:
+    """Return what a plan's calls give with these replies."""
+    use(monkeypatch, ScriptedJudge(reply))
     with Store.open(folder / "lab.duckdb") as store:
-        run = Run(store, company_plan(12, dataset=rated))
+        run = Run(store, made)
         assert ended(run).state == "finished"
-        table = store.table(run.id)
-    return Findings(Judgments(table))
+        return Findings(Judgments(store.table(run.id)))
 
 
 def test_a_planted_judge_is_found_and_both_criteria_are_named(findings: Findings) -> None:
@@ -290,11 +305,7 @@ def steadier(call: Call, _: int) -> Reply:
 def test_steadier_scores_of_one_call_do_not_read_as_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use(monkeypatch, ScriptedJudge(steadier))
-    with Store.open(tmp_path / "lab.duckdb") as store:
-        run = Run(store, company_plan(60))
-        ended(run)
-        findings = Findings(Judgments(store.table(run.id)))
+    findings = asked(tmp_path, monkeypatch, steadier, company_plan(60))
     (answer,) = company_answers(findings)
     mean, _, single, *_ = answer.questions
     assert mean.badge == "No"
@@ -314,11 +325,7 @@ def half_lost(call: Call, _: int) -> Reply:
 def test_calls_without_all_scores_are_left_out_and_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use(monkeypatch, ScriptedJudge(half_lost))
-    with Store.open(tmp_path / "lab.duckdb") as store:
-        run = Run(store, company_plan(10))
-        ended(run)
-        findings = Findings(Judgments(store.table(run.id)))
+    findings = asked(tmp_path, monkeypatch, half_lost, company_plan(10))
     (found,) = findings.company
     assert found.left_out[0] == 0
     assert found.left_out[1] == pytest.approx(1 / 3, abs=0.12)

@@ -1,15 +1,18 @@
 """Check what a plan takes and can detect; the arithmetic is in comments."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import t as student
 
-from rubriclab.model.data import Criterion, DataSet, Item, Option
+from rubriclab.model.data import Criterion, DataSet, Item, Option, Rubric
 from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.study import Study
 from rubriclab.runs.forecast import Pilot, calls_per_second, estimate, measured
+from rubriclab.study.plan import plan as plan_of
 from tests.study.kit import ABC, API, EMBEDDED, small_plan
 from tests.tables import ORDERS, findings, only, options
 
@@ -120,6 +123,23 @@ def test_no_of_a_pass_rate_takes_hundreds_of_answers() -> None:
     three = Criterion("Right", (Option(0, "no"), Option(1, "half"), Option(2, "yes")))
     plan = small_plan(60, criteria=(three,), strategies=["fixed", "descending"])
     assert estimate(plan).groups_for_no == 219
+
+
+def test_labels_are_counted_once_and_as_in_results() -> None:
+    """An item's label is the side of its mean; exactly at a cut between scores it has none."""
+    right = Criterion("Right", (Option(0, "no"), Option(1, "yes")))
+    ratings = ({"a": 1.0}, {"a": 0.0}, {"a": 1.0, "b": 0.0}, {"a": 1.0, "b": float("nan")}, {})
+    items = tuple(Item(f"i{k}", f"r{k}", ratings=given) for k, given in enumerate(ratings))
+    designs: list[tuple[Any, dict[str, float]]] = [
+        ("options", {}),
+        (["options", "bare"], {}),
+        ("options", {"cut": 0.5}),
+    ]
+    for reorder, reading in designs:
+        study = small_plan(2).study.model_dump() | {"reading": reading}
+        study["design"] = {"reorder": reorder}
+        made = plan_of(Study.model_validate(study), DataSet("d", items), Rubric("r", (right,)))
+        assert estimate(made).labels.endswith("Labelled: 2 passes and 1 fail.")
 
 
 def test_a_pilot_run_replaces_what_is_assumed() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from rubriclab.model.data import Criterion, Option
-from rubriclab.model.passing import check_passes, looks_reversed, passing_score
+from rubriclab.model.passing import check_passes, looks_reversed, named_by_score, passing_score
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import LabError
 from rubriclab.runs.loading import plan_of_file
@@ -78,6 +78,16 @@ NOTE = (
     "The highest score, Fail, counts as a pass. If it is the other way round, set "
     '[reading] passes = "Pass".'
 )
+
+
+def test_a_score_that_stands_for_no_label_everywhere_is_refused():
+    reading = ReadingPart(passes="Pass")
+    assert named_by_score([criterion("Pass", "Fail")], reading).passes == "1"
+    longer = criterion("Pass", "Fail", scores=(0, 1), name="Other")
+    swapped = criterion("2", "1", name="Swapped")
+    for criteria, passes in (([criterion("Pass", "Fail"), longer], "Pass"), ([swapped], "2")):
+        with pytest.raises(LabError, match="no score stands for it in all criteria"):
+            named_by_score(criteria, ReadingPart(passes=passes))
 
 
 def planned(tmp_path, passes=None, options='[{score: 1, label: "Pass"}, {score: 2, label: Fail}]'):
