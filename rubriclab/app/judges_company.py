@@ -8,7 +8,8 @@ from rubriclab.app.judges_view import Several, View, show
 from rubriclab.core.judgments import widest
 from rubriclab.figures.company_pictures import company_of, together_against_alone
 from rubriclab.model.text import printable, shorten
-from rubriclab.words.company import company_answer
+from rubriclab.words.company import WORDS, company_answer
+from rubriclab.words.phrases import say
 
 MEASURES = (
     "company",
@@ -35,7 +36,7 @@ def draw(several: Several) -> None:
     findings = several.findings
     every = {found.alone.condition.judge: found for found in company_of(findings, several.dataset)}
     if not every:
-        st.caption("The two ways to ask are compared when the run is finished.")
+        st.caption(say("unfinished", WORDS))
         return
     judge = next(iter(every))
     if len(every) > 1:

@@ -2,10 +2,8 @@
 
 from rubriclab.app.judges_view import Several, View, numbers, show
 from rubriclab.figures.axis_pictures import ways_asked, ways_beside
+from rubriclab.words.phrases import say
 
-TITLE = (
-    "**Do scores and pairs contradict each other?** · without a verdict, as noise makes some too"
-)
 CONTRADICTIONS = (
     "contradictions",
     "contradictions_stable",
@@ -22,7 +20,7 @@ def has(several: Several) -> bool:
 def draw(several: Several) -> None:
     """Draw a line for each way, and where scores and pairs contradict each other."""
     show(several, ways_beside(several.findings, several.dataset), "ways")
-    numbers(several, TITLE, CONTRADICTIONS)
+    numbers(several, say("contradictions", ("ways",)), CONTRADICTIONS)
 
 
 VIEW = View("ways", "Ways to ask", has, draw)

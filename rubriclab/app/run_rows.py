@@ -97,7 +97,7 @@ def kept_words(infos: Sequence[RunInfo]) -> dict[str, JudgeWords]:
         if words is None or not isinstance(seal, str):
             continue
         if is_sealed(seal, JUDGE_WORDS, _made_of(info), json.dumps(words)):
-            found[info.id] = {judge: (said[0], said[1]) for judge, said in words.items()}
+            found[info.id] = {judge: (word, phrase) for judge, (word, phrase) in words.items()}
     return found
 
 

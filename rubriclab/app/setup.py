@@ -76,7 +76,8 @@ def page() -> None:
     if wanted := st.session_state.get("setup wanted"):
         with faults():
             load_run(*wanted)
-        # Only now: the page may be drawn anew while it loads, and then has to load it again.
+        # Streamlit may start this page again while the run loads. The request stays until the run
+        # is there, so that the next start loads it.
         del st.session_state["setup wanted"]
     if "setup shelved" in st.session_state:
         st.button("Back to my set-up", icon=":material/undo:", type="tertiary", on_click=_back)
@@ -130,7 +131,8 @@ def _restore() -> None:
         st.session_state["setup restored"] = tab.id
         forget_draft(tab.id)
         raise
-    # Only now: the page may be drawn anew while the draft is read, and then has to read it again.
+    # Streamlit may start this page again while the draft is read. It counts as restored only now, so
+    # that the next start reads it.
     st.session_state["setup restored"] = tab.id
     if kept is None:
         return

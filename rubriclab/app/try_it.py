@@ -480,7 +480,8 @@ def _start(shown: Shown) -> None:
                 if wanted
                 else shown.plan
             )
-    # After planning, because the page may be drawn anew meanwhile; before it starts, to ask once.
+    # Streamlit may start this page again during planning, and then plans again. The request is
+    # dropped before the judge is asked, so that it is asked once.
     del st.session_state["try ask"]
     if planned is None:
         return

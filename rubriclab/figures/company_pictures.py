@@ -5,7 +5,6 @@ Like all pictures it shows rows as they were made: nothing is estimated here.
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 from rubriclab.core.company_effects import Company
 from rubriclab.core.judgments import widest
@@ -13,7 +12,8 @@ from rubriclab.core.topic import Findings, Row
 from rubriclab.figures.judge_pictures import panel_of_strips
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown
-from rubriclab.words.phrases import ci, number
+from rubriclab.words.company import WORDS
+from rubriclab.words.phrases import ci, number, say
 from rubriclab.words.several import short, simulated_note, whom
 from rubriclab.words.subject import Subject, subject_of
 
@@ -32,7 +32,7 @@ def together_against_alone(findings: Findings, found: Company) -> Shown:
     """Draw level, noise, agreement with people, and order effect of both ways, by criterion."""
     code = widest(found.together).code
     judge = short(findings.conditions[code].judge)
-    title = "**What does one call for all criteria change?** · each criterion next to itself alone"
+    title = say("picture", WORDS)
     panels = [
         panel_of_strips(
             findings,
@@ -64,17 +64,11 @@ def together_against_alone(findings: Findings, found: Company) -> Shown:
         return Shown(title, None, "")
     said = f"{judge}: " + " ".join(
         f"{line.name}, {point.label}: {point.text}."
-        for panel in drawn[:1]
-        for line in panel.series
+        for line in drawn[0].series
         for point in line.points
     )
     picture = Picture("strips", (), said, levels=(ALL, *map(short, found.names)), panels=drawn)
-    note = (
-        f"Lines: {ci()} over independent texts. Green: too small to matter. A change is named only "
-        "behind the permutation test, by Holm's rule over the criteria. By itself, a criterion has "
-        "no position, so it has no order effect."
-    )
-    return Shown(title, picture, note + simulated_note(findings))
+    return Shown(title, picture, say("note", WORDS, ci=ci()) + simulated_note(findings))
 
 
 def _differences(findings: Findings, code: int) -> Iterator[tuple[tuple[str, str], Row]]:
@@ -105,10 +99,9 @@ def _order_panel(found: Company, subject: Subject) -> Picture | None:
     ]
     if positions.criteria is not None:
         points += [
-            replace(points[0], label=short(name), value=size, text=_points(size), hover=(name,))
+            Point(short(name), size, _points(size), hover=(name,), of=about)
             for name, size in zip(found.names, positions.criteria.sizes, strict=True)
         ]
-        points[1:] = [replace(point, low=math.nan, high=math.nan) for point in points[1:]]
     return Picture(
         "strips",
         (Series(series, tuple(points)),),
