@@ -131,8 +131,8 @@ def _restore() -> None:
         st.session_state["setup restored"] = tab.id
         forget_draft(tab.id)
         raise
-    # Streamlit may start this page again while the draft is read. It counts as restored only now, so
-    # that the next start reads it.
+    # Streamlit may start this page again while the draft is read. It counts as restored only now,
+    # so that the next start reads it.
     st.session_state["setup restored"] = tab.id
     if kept is None:
         return

@@ -17,8 +17,9 @@ from rubriclab.core.cells import line
 from rubriclab.core.estimate import Reach, missing, plain, ratio, simultaneous
 from rubriclab.core.judgments import Arm, Names, hash_names, label_of, once
 from rubriclab.core.topic import Findings, Row, topic
-from rubriclab.measures.pass_fail import Cut, cut_of
+from rubriclab.measures.pass_fail import cut_of
 from rubriclab.model.judgment import Reorder
+from rubriclab.model.passing import Cut
 from rubriclab.model.study import ReadingPart
 from rubriclab.stats.fragile import chance_apart, most_likely, pairs_apart
 from rubriclab.stats.mean_contrasts import order_cells, within_texts

@@ -437,8 +437,13 @@ class Database:
         if _identity(self.path) != self._identity:
             return  # the file was taken away: only while it is open can its content be rescued
         self._stop_copies()
+        # Once the log is in the file, closing writes nothing. The state is taken before it, because
+        # from then on a process that has waited may write at any moment.
+        with suppress(duckdb.Error):
+            self._db.execute("CHECKPOINT")
+        self._left = _state_of(self.path)
         _close(self._db)
-        self._left, self._resting = _state_of(self.path), True
+        self._resting = True
 
     @contextmanager
     def _in_use(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -820,12 +825,20 @@ def _never_made(path: str) -> bool:
 
 
 def _state_of(path: str) -> tuple[int, ...] | None:
-    """Return what tells one state of a file from another; None if there is no file."""
+    """Return what tells one state of a file and its log from another; None if there is no file.
+
+    The log counts, because a process that was killed leaves there what it committed.
+    """
     try:
-        status = Path(path).stat()
+        file = Path(path).stat()
     except OSError:
         return None
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    state = (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns)
+    try:
+        log = Path(f"{path}.wal").stat()
+    except OSError:
+        return state
+    return *state, log.st_size, log.st_mtime_ns
 
 
 def _identity(path: str) -> tuple[int, int] | None:

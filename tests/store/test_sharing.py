@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from rubriclab.model.text import LabError
@@ -29,6 +30,13 @@ NAMES = """
 from rubriclab.store.store import Store
 with Store.open_to_read({path!r}, told=print) as store:
     print([(run.name, run.state) for run in store.runs()])
+"""
+RENAME_AND_DIE = """
+import os, signal
+from rubriclab.store.store import Store
+store = Store.open({path!r})
+store.rename(store.runs()[0].id, {name!r})
+os.kill(os.getpid(), signal.SIGKILL)
 """
 HOLD = """
 import sys, time
@@ -78,6 +86,33 @@ def test_an_idle_lab_gives_its_file_free_and_sees_what_a_command_changed(held: S
     assert "done" in answer_of(other_process(RENAME, path=held.path, name="Renamed elsewhere"))
     assert [run.name for run in held.runs()] == ["Renamed elsewhere"]
     assert held.runs()[0].content != before.content
+
+
+def test_a_change_right_after_the_file_was_given_free_is_seen(
+    held: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = database._close
+
+    def close_and_be_slow(db: duckdb.DuckDBPyConnection) -> None:
+        close(db)
+        monkeypatch.setattr(database, "_close", close)
+        assert answer_of(other_process(RENAME, path=held.path, name="Second")) == "done\n"
+
+    monkeypatch.setattr(database, "_close", close_and_be_slow)
+    assert held.runs()[0].name == "First"
+    held.rest_when_idle()
+    until(lambda: held._db._resting)
+    assert held.runs()[0].name == "Second"
+
+
+def test_what_a_killed_process_has_left_in_its_log_is_seen(held: Store) -> None:
+    assert held.runs()[0].name == "First"
+    held.rest_when_idle()
+    until(lambda: held._db._resting)
+    killed = other_process(RENAME_AND_DIE, path=held.path, name="Second")
+    assert answer_of(killed) == ""
+    assert Path(f"{held.path}.wal").exists()
+    assert held.runs()[0].name == "Second"
 
 
 def test_a_command_that_only_reads_costs_the_lab_no_cache(held: Store) -> None:
