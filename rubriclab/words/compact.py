@@ -9,10 +9,14 @@ from dataclasses import dataclass, field
 
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.text import count
-from rubriclab.words.phrases import inside, number, p_value, strategy_name
+from rubriclab.words.phrases import inside, number, p_value, say, strategy_name
 from rubriclab.words.several import listed, one_a_judge, short
 
 SURE = 0.05
+COSTS = ("bias_cost",)
+"""The table of sentences about the Bias Cost of orders."""
+SAME_COST = 1e-6
+"""Percentage points below which two Bias Costs are the same: they differ by rounding alone."""
 
 
 # ---------------------------------------------------------------- single orders
@@ -93,17 +97,25 @@ def cost_rows(findings: Findings, condition: int) -> list[Row]:
 
 
 def cost_sentence(findings: Findings, condition: int) -> str:
-    """Name the order with the least Bias Cost of all, asked or not; empty where that is unknown."""
-    asked = {row.of["order"] for row in cost_rows(findings, condition)}
-    for row in findings.select("least_bias_cost", condition=condition):
-        if math.isfinite(row.value):
-            every = math.factorial(findings.conditions[condition].positions)
-            order = row.counts["order"]
-            known = "" if order in asked else " It is not in the table."
-            return (
-                f"Of all {every:,} orders, {order} has the least Bias Cost: "
-                f"{number(row.value, '.1f')} percentage points.{known}"
-            )
+    """Name the order with the least Bias Cost of all, asked or not; empty where that is unknown.
+
+    Where no order costs less than another, that is said. Of two scores it is always so: of each
+    score, one position is chosen as much too often as the other one too rarely.
+    """
+    rows = cost_rows(findings, condition)
+    for least in findings.select("least_bias_cost", condition=condition):
+        if not math.isfinite(least.value):
+            continue
+        every = math.factorial(findings.conditions[condition].positions)
+        cost = number(least.value, ".1f")
+        if len(rows) > 1 and all(abs(row.value - least.value) < SAME_COST for row in rows):
+            key = "same_both" if every == 2 else "same"
+            return say(key, COSTS, orders=count(len(rows), "order"), cost=cost)
+        order = least.counts["order"]
+        sentence = say("least", COSTS, every=f"{every:,}", order=order, cost=cost)
+        if order in {row.of["order"] for row in rows}:
+            return sentence
+        return f"{sentence} {say('not_listed', COSTS)}"
     return ""
 
 
