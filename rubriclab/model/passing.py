@@ -49,6 +49,10 @@ class PassRate:
         """Return whether a change in points is the same number as a change of the share."""
         return self.score - self.other == 1
 
+    def name_of(self, score: float) -> str:
+        """Return what sentences call one of the two scores."""
+        return self.passes if score == self.score else self.fails
+
 
 def pass_rate_of(
     scores: Sequence[float], labels: Mapping[float, str], passing: float

@@ -5,11 +5,20 @@ As lists of single numbers they are 20 to 40 lines long, and nobody finds the an
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rubriclab.core.topic import Findings, Row
+from rubriclab.model.passing import PassRate
 from rubriclab.model.text import count
-from rubriclab.words.phrases import inside, number, p_value, say, strategy_name
+from rubriclab.words.phrases import (
+    in_order,
+    inside,
+    number,
+    order_name,
+    p_value,
+    say,
+    strategy_name,
+)
 from rubriclab.words.several import listed, one_a_judge, short
 
 SURE = 0.05
@@ -24,8 +33,9 @@ SAME_COST = 1e-6
 class OrderLine:
     """One order with r of its single calls and its rank among the orders of its table.
 
-    r: NaN where it is unknown. interval: of r, for all orders of the strategy together; empty for
-    an order whose r has none. rank: 1 is best; NaN where r is unknown. among: how many were ranked.
+    order: as rows have it. r: NaN where it is unknown. interval: of r, for all orders of the
+    strategy together; empty for an order whose r has none. rank: 1 is best; NaN where r is unknown.
+    among: how many were ranked. rate: of two scores, which one passes.
     """
 
     strategy: str
@@ -34,6 +44,17 @@ class OrderLine:
     interval: str
     rank: float
     among: int
+    rate: PassRate | None = None
+
+    @property
+    def name(self) -> str:
+        """What a table calls the order."""
+        return order_name(self.order, self.rate)
+
+    @property
+    def asked(self) -> str:
+        """What a sentence says of it: “in order 5 4 3 2 1”."""
+        return in_order(self.order, self.rate)
 
 
 def order_lines(findings: Findings, codes: Sequence[int]) -> list[OrderLine]:
@@ -44,7 +65,8 @@ def order_lines(findings: Findings, codes: Sequence[int]) -> list[OrderLine]:
         close = {row.of["order"]: row for row in findings.select("order_pearson", condition=code)}
         ranks = {row.of["order"]: row for row in findings.select("order_rank", condition=code)}
         for order in dict.fromkeys([*close, *ranks]):
-            lines.append(_order_line(strategy, str(order), close.get(order), ranks.get(order)))
+            line = _order_line(strategy, str(order), close.get(order), ranks.get(order))
+            lines.append(replace(line, rate=findings.pass_rate(code)))
     return sorted(lines, key=lambda line: (math.isnan(line.r), -line.r))
 
 
@@ -67,7 +89,7 @@ def order_sentence(lines: Sequence[OrderLine]) -> str:
         return ""
     best, worst = known[0], known[-1]
     said = (
-        f"Order {best.order} agrees most (r {number(best.r)}), and {worst.order} least "
+        f"Agreement is highest {best.asked} (r {number(best.r)}), and lowest {worst.asked} "
         f"(r {number(worst.r)})."
     )
     by_strategy: dict[str, list[OrderLine]] = {}
@@ -78,7 +100,7 @@ def order_sentence(lines: Sequence[OrderLine]) -> str:
             alone = own[0]
             which = strategy_name(strategy)
             said += (
-                f" {which[:1].upper()}{which[1:]} ({alone.order}) has rank {alone.rank:.0f} of "
+                f" {which[:1].upper()}{which[1:]} ({alone.name}) has rank {alone.rank:.0f} of "
                 f"{alone.among}."
             )
     return said

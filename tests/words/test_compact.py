@@ -80,8 +80,8 @@ def test_an_order_that_stands_alone_is_named_with_its_rank() -> None:
         OrderLine("balanced", "3 2 1", math.nan, "", math.nan, 0),
     ]
     assert order_sentence(lines) == (
-        "Order 1 2 3 agrees most (r 0.60), and 2 3 1 least (r 0.25). The min-bias order "
-        "(3 1 2) has rank 2 of 4."
+        "Agreement is highest in order 1 2 3 (r 0.60), and lowest in order 2 3 1 (r 0.25). The "
+        "min-bias order (3 1 2) has rank 2 of 4."
     )
     assert order_sentence(lines[:1]) == ""
 
