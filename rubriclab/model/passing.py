@@ -167,6 +167,23 @@ def check_passes(criteria: Sequence[Criterion], reading: ReadingPart) -> None:
             )
 
 
+def check_cut(scales: Iterable[Sequence[float]], reading: ReadingPart) -> None:
+    """Raise LabError for ``[reading] cut`` that splits none of these scales.
+
+    All answers would pass, or none. A scale is split if it has a score below the cut, and another
+    one from it on. Nothing is checked where there is no scale.
+    """
+    cut, known = reading.cut, [scale for scale in scales if scale]
+    if cut is None or not known or any(min(scale) < cut <= max(scale) for scale in known):
+        return
+    low, high = min(known[0]), max(known[0])
+    would = "none would pass" if cut > high else "all would pass"
+    raise LabError(
+        f"[reading] cut is {cut:g}, but scores run from {low:g} to {high:g}, so {would}. Use a "
+        f"number above {low:g}, up to {high:g}."
+    )
+
+
 def named_by_score(criteria: Sequence[Criterion], reading: ReadingPart) -> ReadingPart:
     """Return the reading with the score that passes in place of its label.
 
