@@ -25,6 +25,7 @@ from rubriclab.core.topic import Findings, Row
 from rubriclab.measures.fragile import chances
 from rubriclab.measures.judges import counterpart, rows_apart
 from rubriclab.model.judgment import JudgmentTable, order_text
+from rubriclab.model.passing import check_cut
 from rubriclab.model.study import PaperPart, ReadingPart, validated
 from rubriclab.model.text import LabError, shorten
 
@@ -265,6 +266,8 @@ class Run:
         reading = validated(ReadingPart, settings, "reading: ")
         if passes:
             Judgments(self.table).check_passes(reading)
+        if cut is not None:
+            check_cut([about.scores for about in self.table.conditions], reading)
         return Run(self.table, reading, store=self.store, id=self.id)
 
     def minus(self, other: Run | int) -> Contrast:

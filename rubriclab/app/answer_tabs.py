@@ -234,7 +234,7 @@ def _single_orders(lines: Sequence[OrderLine]) -> None:
     table = pd.DataFrame(
         [
             {
-                "Order": line.order,
+                "Order": line.name,
                 "r": line.r,
                 "Rank": f"{line.rank:.0f} of {line.among}" if math.isfinite(line.rank) else "",
                 "Interval of r": line.interval,

@@ -6,7 +6,7 @@ are the ones that were sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,12 @@ from rubriclab.app.frame import conversation, fold, safe, verbatim
 from rubriclab.core.judgments import Arm
 from rubriclab.figures.cards import Card, pair_of
 from rubriclab.measures.judges import counterpart, rows_apart
-from rubriclab.model.judgment import Ordering
+from rubriclab.model.judgment import Ordering, order_text
+from rubriclab.model.passing import PassRate
 from rubriclab.model.text import count, digest, printable, shorten
 from rubriclab.study.from_text import messages_of
 from rubriclab.words.fragile import FragileList, fragile_list
-from rubriclab.words.phrases import number, order_title
+from rubriclab.words.phrases import capital, number, order_name, order_title, score_name
 
 if TYPE_CHECKING:
     from rubriclab.api import Run
@@ -63,15 +64,16 @@ def tab(run: Run, arm: Arm) -> None:
     ``arm``: the condition whose judgments are shown.
     """
     _fragile(run, arm)
+    rate = run.findings.pass_rate(arm.code)
     left, right = st.columns([1, 1.2], gap="large")
     with left:
-        frame, other = _filtered(run, arm)
-        chosen = _list(frame, arm)
+        frame, other = _filtered(run, arm, rate)
+        chosen = _list(frame, arm, rate)
     if chosen is not None:
         with right:
             if other is not None:
                 _both(run, arm, other, frame, chosen)
-            _call(run, arm, chosen)
+            _call(run, arm, chosen, rate)
 
 
 def _fragile(run: Run, arm: Arm) -> None:
@@ -133,10 +135,11 @@ def _fragile_items(made: FragileList) -> None:
             st.markdown(safe(line, 400) if number_of == 0 else f"- {safe(line, 400)}")
 
 
-def _filtered(run: Run, arm: Arm) -> tuple[pd.DataFrame, Arm | None]:
+def _filtered(run: Run, arm: Arm, rate: PassRate | None) -> tuple[pd.DataFrame, Arm | None]:
     """Draw the filters, all kept in the address; return the judgments that match them.
 
     Of two judges that differ, the other one's arm comes too, and its calls and answers are columns.
+    ``rate``: of two scores, which are named by their labels.
     """
     judges = dict.fromkeys(each.condition.judge for each in arm.run.arms)
     others = {
@@ -150,7 +153,8 @@ def _filtered(run: Run, arm: Arm) -> tuple[pd.DataFrame, Arm | None]:
     if arm.condition.chooses:
         positions.insert(0, "0")  # a tie
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        score = _filter("score", scores) if scores else None
+        named = str if rate is None else partial(_score_option, rate=rate)
+        score = _filter("score", scores, named=named) if scores else None
         position = _filter("position", positions)
         status = _filter("status", list(STATUSES))
         criterion = _filter("criterion", criteria, 160) if criteria else None
@@ -159,7 +163,7 @@ def _filtered(run: Run, arm: Arm) -> tuple[pd.DataFrame, Arm | None]:
             "Find in texts", key="find", bind="query-params", placeholder="word", width=110
         )
     other = None if differ is None else others[differ]
-    apart = None if other is None else _apart(arm, other)
+    apart = None if other is None else _apart(arm, other, rate)
     frame = run.judgments(
         calls=None if apart is None else apart["call"].tolist(),
         condition=arm.code,
@@ -173,7 +177,7 @@ def _filtered(run: Run, arm: Arm) -> tuple[pd.DataFrame, Arm | None]:
     return (frame if apart is None else frame.merge(apart, on=["call", "item"])), other
 
 
-def _apart(arm: Arm, other: Arm) -> pd.DataFrame:
+def _apart(arm: Arm, other: Arm, rate: PassRate | None) -> pd.DataFrame:
     """Return the judgments on which two judges differ: call, item, other_call, and the answers."""
     mine, theirs = rows_apart(arm, other)
     return pd.DataFrame(
@@ -181,14 +185,16 @@ def _apart(arm: Arm, other: Arm) -> pd.DataFrame:
             "call": arm.call[mine],
             "item": arm.item_code[arm.item[mine]],
             "other_call": other.call[theirs],
-            "answer": [_answer(arm, row) for row in mine],
-            "other_answer": [_answer(other, row) for row in theirs],
+            "answer": [_answer(arm, row, rate) for row in mine],
+            "other_answer": [_answer(other, row, rate) for row in theirs],
         }
     )
 
 
-def _answer(arm: Arm, row: int) -> str:
+def _answer(arm: Arm, row: int, rate: PassRate | None) -> str:
     """Return what a judge answered: a score, or the position that won."""
+    if rate is not None:
+        return score_name(arm.value[row], rate)
     if not arm.condition.chooses:
         return f"{arm.value[row]:g}"
     return "a tie" if arm.position[row] < 0 else f"position {arm.position[row] + 1}"
@@ -216,17 +222,33 @@ def _criteria(arm: Arm) -> list[str]:
     return [str(name) for name in named] if len(named) > 1 else []
 
 
-def _filter(key: str, options: list[str], width: int = 84, label: str = "") -> str | None:
-    """Ask for one of a few values, kept in the address; None means any."""
+def _score_option(option: str, rate: PassRate) -> str:
+    """Return what the filter calls a score. ``option``: the score as text, or ANY."""
+    return option if option == ANY else capital(score_name(float(option), rate))
+
+
+def _filter(
+    key: str,
+    options: list[str],
+    width: int = 84,
+    label: str = "",
+    named: Callable[[str], str] = str,
+) -> str | None:
+    """Ask for one of a few values, kept in the address; None means any.
+
+    ``named``: what each option is called on the page.
+    """
     options = [ANY, *options]
     if st.session_state.get(key, ANY) not in options:
         st.session_state.pop(key)
     label = label or key.capitalize()
-    chosen = st.selectbox(label, options, key=key, bind="query-params", width=width)
+    chosen = st.selectbox(
+        label, options, key=key, bind="query-params", width=width, format_func=named
+    )
     return None if chosen == ANY else chosen
 
 
-def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
+def _list(frame: pd.DataFrame, arm: Arm, rate: PassRate | None) -> int | None:
     """Draw the list; return the call of the chosen row, at first that of the address or the first.
 
     The keys J and K choose the next and the previous row.
@@ -241,7 +263,7 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
     start = calls.index(wanted) if wanted in calls else 0
     chosen_row = min(st.session_state.get(f"row-{listed}", start), len(frame) - 1)
     event = st.dataframe(
-        _columns(frame, arm),
+        _columns(frame, arm, rate),
         hide_index=True,
         width="stretch",
         height=360,
@@ -271,8 +293,11 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
     return int(frame["call"].iloc[chosen_row])
 
 
-def _columns(frame: pd.DataFrame, arm: Arm) -> pd.DataFrame:
-    """Return the columns of the list: those that differ under this condition, with their titles."""
+def _columns(frame: pd.DataFrame, arm: Arm, rate: PassRate | None) -> pd.DataFrame:
+    """Return the columns of the list: those that differ under this condition, with their titles.
+
+    ``rate``: of two scores, which are named by their labels.
+    """
     columns = ["item_id", "ordering", "score", "position"]
     if arm.condition.reorder == "criteria":
         columns = ["item_id", "criterion", "score", "position", "ordering"]  # long orders last
@@ -285,6 +310,11 @@ def _columns(frame: pd.DataFrame, arm: Arm) -> pd.DataFrame:
     if "other_answer" in frame:
         columns = [name for name in columns if name not in ("score", "position")]
         columns[1:1] = ["answer", "other_answer"]
+    if rate is not None:
+        frame = frame.assign(
+            ordering=frame["ordering"].map(partial(order_name, rate=rate)),
+            score=frame["score"].map(partial(score_name, rate=rate), na_action="ignore"),
+        )
     shown = frame[columns].rename(columns=lambda name: COLUMNS.get(name, name.capitalize()))
     if "Position" not in shown:
         return shown
@@ -294,12 +324,12 @@ def _columns(frame: pd.DataFrame, arm: Arm) -> pd.DataFrame:
     return shown
 
 
-def _call(run: Run, arm: Arm, call: int) -> None:
+def _call(run: Run, arm: Arm, call: int, rate: PassRate | None) -> None:
     """Draw one call: what was chosen, the view that the visitor picked, and the judged answer."""
     assert run.store is not None
     assert run.id is not None
     facts = run.store.call(run.id, call)
-    st.markdown(_call_title(arm, facts))
+    st.markdown(_call_title(arm, facts, rate))
     view = st.segmented_control(
         "View",
         VIEWS,
@@ -318,7 +348,7 @@ def _call(run: Run, arm: Arm, call: int) -> None:
         _probabilities(facts)
     else:
         descriptions = run.descriptions(facts["item"].get("criterion"), facts["condition"])
-        cards = pair_of(arm, call, descriptions)
+        cards = pair_of(arm, call, descriptions, rate)
         show_cards(cards)
         if len(cards) == 1:
             st.caption("This answer was not judged in another order.")
@@ -328,15 +358,23 @@ def _call(run: Run, arm: Arm, call: int) -> None:
             verbatim(response)
 
 
-def _call_title(arm: Arm, facts: dict[str, Any]) -> str:
-    """Return as markdown which answer was judged in which order, and what the judge chose."""
+def _call_title(arm: Arm, facts: dict[str, Any], rate: PassRate | None) -> str:
+    """Return as markdown which answer was judged in which order, and what the judge chose.
+
+    ``rate``: of two scores, which are named by their labels.
+    """
     outcome = facts["outcomes"][0]
     title = f"**{safe(str(facts['item']['item_id']), 60)}** · "
     if arm.condition.reorder != "criteria" and _criteria(arm):
         title += f"{safe(str(facts['item']['criterion']), 60)} · "
-    title += f"order {safe(order_title(facts['shown']), 80)}"
+    if rate is None or arm.condition.reorder != "options":
+        title += f"order {safe(order_title(facts['shown']), 80)}"
+    else:
+        title += safe(order_name(order_text(facts["shown"]), rate), 80)
     if arm.condition.reorder == "options" and outcome["score"] is not None:
-        return f"{title} · chose **{outcome['score']:g}**, at position {outcome['position']}"
+        score = outcome["score"]
+        score = f"{score:g}" if rate is None else score_name(score, rate)
+        return f"{title} · chose **{safe(score)}**, at position {outcome['position']}"
     if facts["status"] != "ok":
         return f"{title} · {facts['status']}"
     if not arm.condition.chooses:

@@ -24,9 +24,11 @@ from rubriclab.exports.gate_lines import derived_line
 from rubriclab.exports.presentation import MOST_SHEETS
 from rubriclab.exports.report import INCLUDE, default_title, drawings_of, svg_of
 from rubriclab.model.judgment import RULES
+from rubriclab.model.passing import PassRate
 from rubriclab.model.text import count, file_name
 from rubriclab.study.template import named
-from rubriclab.words.phrases import ci, number, order_title, say
+from rubriclab.words.card import expected_error_text, orders_text, points_text
+from rubriclab.words.phrases import lowered, say
 from rubriclab.words.subject import subjects, subjects_of_orders
 
 if TYPE_CHECKING:
@@ -179,17 +181,9 @@ def _card(run: Kept, _name: str, left: Any, right: Any) -> None:
             "protocol",
             help="Recommended: as many orders as What helps suggests.",
         )
-        margin = st.number_input(
-            "Max expected error, points (optional)",
-            0.01,
-            100.0,
-            None,
-            0.05,
-            key="margin",
-            bind="query-params",
-            help="How far a score may lie from its mean over all orders. If the judge cannot "
-            "keep to that, there is no card.",
-        )
+        condition = judges.index(judge)  # a card is about one setting, so any of them will do
+        rate = run.findings.pass_rate(condition)
+        margin = _margin(rate)
         button = st.container()
         with right, faults(), st.spinner("Writing the card…"):
             content = run.content(".card.json", protocol=protocol, margin=margin, judge=judge)
@@ -201,8 +195,8 @@ def _card(run: Kept, _name: str, left: Any, right: Any) -> None:
                     type="primary",
                     key="download-card",
                 )
-            wanted = margin or run.findings.smallest_mean(0)
-            _card_preview(json.loads(content), content.decode(), wanted)
+            wanted = margin or run.findings.smallest_mean(condition)
+            _card_preview(json.loads(content), content.decode(), wanted, rate)
         command = "judge.card.json"
         if protocol:
             command += f' --protocol "{protocol}"'
@@ -216,22 +210,42 @@ def _card(run: Kept, _name: str, left: Any, right: Any) -> None:
         fold("Drift check", lambda: _drift(run), icon="monitoring", key="drift")
 
 
-def _card_preview(card: dict[str, Any], text: str, wanted: float) -> None:
+def _margin(rate: PassRate | None) -> float | None:
+    """Ask for the largest expected error; return it in points.
+
+    ``rate``: of two scores. Their field is in percentage points, under another name in the address.
+    """
+    percent = rate is not None
+    margin = st.number_input(
+        f"Max expected error, {'percentage points' if percent else 'points'} (optional)",
+        1.0 if percent else 0.01,
+        100.0,
+        None,
+        1.0 if percent else 0.05,
+        key="margin-rate" if percent else "margin",
+        bind="query-params",
+        help="How far a score may lie from its mean over all orders. If the judge cannot "
+        "keep to that, there is no card.",
+    )
+    return margin if margin is None or rate is None else margin / abs(rate.factor)
+
+
+def _card_preview(card: dict[str, Any], text: str, wanted: float, rate: PassRate | None) -> None:
     """Draw the method, the expected error, the code around the card, and the file itself.
 
     ``wanted``: the expected error in points that the user allows, else the smallest that matters.
+    ``rate``: of two scores, which one passes.
     """
     error, orders = card["promise"], card["protocol"]["orders"]
     several = len(orders) > 1
     st.header(f"Average {len(orders)} orders" if several else "Ask in one order", anchor=False)
-    shown = "; ".join(order_title(order) for order in orders[:3])
-    if len(orders) > 3:
-        shown += "…"
     why = ""
     if error["high"] <= wanted:
-        why = f", to stay within {number(wanted, '.2f')} points"
-    st.markdown(f"{count(len(orders), 'call')} per answer{why}. Listed {safe(shown, 300)}")
-    st.markdown(_expected_error(error, several))
+        why = f", to stay within {points_text(wanted, rate)}"
+    shown = safe(orders_text(orders, rate), 300)
+    st.markdown(f"{count(len(orders), 'call')} per answer{why}. Listed {shown}")
+    expected = expected_error_text(error, several=several, rate=rate)
+    st.markdown(f"**Expected error**: {lowered(expected)}.")
     verbatim(_example(_choice("For", TOOLS, "tool")))
     study = read_card(card)[1]
     if study.prompt:
@@ -251,24 +265,6 @@ def _card_preview(card: dict[str, Any], text: str, wanted: float) -> None:
         icon="description",
         key="card-file",
     )
-
-
-def _expected_error(error: dict[str, Any], several: bool) -> str:
-    """Say how far scores lie from their mean over all orders.
-
-    ``error``: the card's figures, in points; see ``ExpectedError``. ``several``: whether the card
-    asks in several orders, so that one order alone is worth a comparison.
-    """
-    low, high = number(error["low"], ".2f"), number(error["high"], ".2f")
-    text = (
-        f"**Expected error**: a score is typically **{number(error['distance'], '.2f')} "
-        f"points** away from its mean over all orders ({ci(error['level'])} {low} to {high}, "
-        f"{count(error['items'], 'item')}). For each of these, 95 of 100 scores are within "
-        f"{number(error['margin'], '.2f')} points."
-    )
-    if several:
-        text += f" With one order alone, it is {number(error['one_order'], '.2f')} points."
-    return text
 
 
 def _example(heading: str) -> str:

@@ -75,7 +75,8 @@ def _pictures() -> None:
             if picture is not None:
                 chart(picture, key=f"learn-chart-{title[0]}")
             elif title.startswith("1"):
-                show_cards(example_of(findings.judgments.arms[subject.condition], short))
+                arm = findings.judgments.arms[subject.condition]
+                show_cards(example_of(arm, short, findings.pass_rate(arm.code)))
             st.markdown(safe(words.format(**fields)))
     st.caption(
         f"{safe(findings.judgments.table.name)}: {safe(subject.judge)}, a small model, on the "

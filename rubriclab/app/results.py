@@ -40,6 +40,7 @@ from rubriclab.figures.first_pictures import (
     first_picture,
     mean_by_order,
     order_means,
+    orders_captions,
     two_orders,
 )
 from rubriclab.figures.pictures import Shown
@@ -49,7 +50,7 @@ from rubriclab.model.text import count, printable, shorten
 from rubriclab.words.answer import Answer, judged
 from rubriclab.words.compact import cost_rows, cost_sentence
 from rubriclab.words.pass_fail import WAYS_TO_CHOOSE
-from rubriclab.words.phrases import MINUS, ci, readable
+from rubriclab.words.phrases import MINUS, ci, order_name, readable
 from rubriclab.words.several import headline, over_one_of_many
 from rubriclab.words.subject import (
     CHOICES,
@@ -135,7 +136,8 @@ def page() -> None:
     else:
         _first_screen(chosen, answer)
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
-    measured = order_means(findings.judgments.arms[chosen.condition])
+    arm = findings.judgments.arms[chosen.condition]
+    measured = order_means(arm, findings.pass_rate(arm.code))
     if subject.variant or subject.reorder in (*CHOICES, "criteria") or measured is not None:
         parts["Orders"] = lambda: _orders(chosen, answer, measured)
     if judges_tab.is_shown(several):
@@ -146,7 +148,6 @@ def page() -> None:
         parts["What helps"] = lambda: answer_tabs.what_helps(
             findings, subject, partial(_to_card, chosen)
         )
-    arm = findings.judgments.arms[chosen.condition]
     parts["Judgments"] = lambda: call_browser.tab(state.kept(info.id), arm)
     ways = {asked.reorder for asked in findings.conditions}
     # What several ways to ask have in common is their comparison, not the first one's answer.
@@ -569,7 +570,10 @@ def _costs(chosen: Chosen) -> None:
     st.markdown("**Bias Cost of each order** · percentage points, as in the paper")
     st.markdown(safe(cost_sentence(chosen.findings, chosen.condition)))
     # Ten lines of plain text: a data frame would load half a megabyte of code for them.
-    lines = [f"| {safe(row.of['order'])} | {row.value:.1f} |" for row in rows[:MOST_COSTS]]
+    lines = [
+        f"| {safe(order_name(row.of['order'], row.rate))} | {row.value:.1f} |"
+        for row in rows[:MOST_COSTS]
+    ]
     st.markdown("\n".join(["| Order | Bias Cost |", "|:--|--:|", *lines]))
 
 
@@ -682,26 +686,24 @@ def _measured_orders(chosen: Chosen, answer: Answer, measured: OrderMeans) -> No
     """Draw the mean score in each order, and the scores of single answers in two of them."""
     means, answers = st.columns(2, gap="large")
     subject = chosen.subject
+    of_all, of_two = orders_captions(subject, measured)
     with means:
         shown = mean_by_order(subject, measured)
         st.markdown(f"**{shown.title}**")
-        st.caption(
-            f"Every dot is the mean of the same {count(len(measured.scores), 'answer')}. Only the "
-            "order of the list differs."
-        )
+        st.caption(of_all)
         answer_tabs.show_picture(shown, f"means-{chosen.condition}", None)
     with answers:
-        left, right = _two_orders(chosen.condition, measured)
+        left, right = _two_orders(chosen.condition, measured, of_two)
         shown = two_orders(subject, measured, left, right)
         answer_tabs.show_picture(shown, f"moves-{chosen.condition}", None)
     if answer.note:
         st.markdown(safe(answer.note))
 
 
-def _two_orders(condition: int, measured: OrderMeans) -> tuple[int, int]:
+def _two_orders(condition: int, measured: OrderMeans, caption: str) -> tuple[int, int]:
     """Ask for two orders; they start with the harshest and the kindest."""
     st.markdown("**Each answer in two orders**")
-    st.caption("Scores as the judge gave them. A thicker line is more answers.")
+    st.caption(caption)
     names = list(measured.orders)
     keys = f"from-order-{condition}", f"to-order-{condition}"
     widest = measured.harshest, measured.kindest
@@ -715,7 +717,7 @@ def _two_orders(condition: int, measured: OrderMeans) -> tuple[int, int]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         left = st.selectbox("From", names, key=keys[0], width=130)
         right = st.selectbox("To", names, key=keys[1], width=130)
-        if min(measured.ascending, measured.descending) >= 0:
+        if len(names) > 2 and min(measured.ascending, measured.descending) >= 0:
             listed = measured.orders[measured.ascending].split()
             low, high = listed[0], listed[-1]
             reverse = measured.ascending, measured.descending

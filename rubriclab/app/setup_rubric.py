@@ -7,19 +7,21 @@ import streamlit as st
 
 from rubriclab.app import setup_prompt
 from rubriclab.app.draft import Draft, draft, written
-from rubriclab.app.forms import SETUP, ask, editor, forget, segments, upload
+from rubriclab.app.forms import SETUP, ask, editor, field, forget, segments, upload
 from rubriclab.app.frame import faults, safe
 from rubriclab.data.rubrics import read_rubric, rubric_notes
 from rubriclab.data.sample import sample_rubrics
 from rubriclab.data.understood import Understood, count_word, listed_numbers, understood
 from rubriclab.model.data import Criterion, Option, Rubric
-from rubriclab.model.passing import MOST_LABEL, passing_score
+from rubriclab.model.passing import MOST_LABEL, check_cut, passing_score
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.study.plan_notes import passing_notes
 from rubriclab.words.phrases import NBSP
 
 MOST_CRITERIA = 12
 """Criteria on the page. A file may have more; tables of so many are hard to edit here."""
+WIDTH_OF_CUT = 260
+"""Pixels of the field for the score that passes: its question fits in one line."""
 PASTED = "Argument: how well is the case made?\n3: Clear reasons\n2: Some reasons\n1: None"
 COLUMNS = {
     "Score": st.column_config.NumberColumn(width="small", step=1, required=True, format="%d"),
@@ -91,6 +93,7 @@ def body(held: Draft) -> None:
         _shown(criterion)
     _notes(rubric)
     _passes(held, rubric)
+    _cut(held, rubric)
     st.button(
         "Edit rubric",
         icon=":material/edit:",
@@ -180,6 +183,7 @@ def _own(held: Draft) -> None:
     if typed != start:
         held.set_rubric(written(typed))
     _passes(held, typed)
+    _cut(held, typed)
 
 
 def _pasted() -> str:
@@ -300,6 +304,27 @@ def _passes(held: Draft, rubric: Rubric) -> None:
     if passes != reading.passes:
         update = {"passes": passes} | ({"cut": None} if passes else {})
         held.change(reading=reading.model_copy(update=update))
+
+
+def _cut(held: Draft, rubric: Rubric) -> None:
+    """Ask from which score on an answer passes, and put it into the study.
+
+    A criterion with two scores needs no such question. A cut that splits none of the scales is
+    refused in words; where it cannot be changed here, it goes.
+    """
+    reading, scales = held.study.reading, [criterion.scores for criterion in rubric.criteria]
+    if any(len(scores) == 2 for scores in scales):
+        try:
+            check_cut(scales, reading)
+        except LabError:
+            held.change(reading=reading.model_copy(update={"cut": None}))
+        return
+    about = SETUP["rubric"]["cut"]
+    cut = field(reading, "cut", **about, key="rubric", step=1.0, format="%g", width=WIDTH_OF_CUT)
+    if cut != reading.cut:
+        held.change(reading=reading.model_copy(update={"cut": cut}))
+    with faults():
+        check_cut(scales, held.study.reading)
 
 
 def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:

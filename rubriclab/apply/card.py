@@ -229,10 +229,14 @@ def _number_of_orders(
     promise = promises[number]
     if margin is not None and promise.high > margin:
         lie = "lies" if number == 1 else "lie"
+        rate = findings.pass_rate(widest.code)
+        unit, factor = "points", 1.0
+        if rate is not None:
+            unit, factor = "percentage points", abs(rate.factor)
         raise LabError(
-            f"{count(number, 'order')} {lie} {promise.distance:.2g} points (95% CI to "
-            f"{promise.high:.2g}) from the mean over all orders, which is not within {margin:g}. "
-            "Give a wider margin, or ask more orders in a new run."
+            f"{count(number, 'order')} {lie} {factor * promise.distance:.2g} {unit} (95% CI to "
+            f"{factor * promise.high:.2g}) from the mean over all orders, which is not within "
+            f"{factor * margin:g}. Give a wider margin, or ask more orders in a new run."
         )
     return number
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rubriclab.api import Contrast, Run
+    from rubriclab.model.passing import PassRate
     from rubriclab.store.read import RunInfo
     from rubriclab.store.store import Store
     from rubriclab.words.fragile import FragileList
@@ -173,11 +174,17 @@ def judgments(
     with common.run_of(run, store) as chosen:
         if differ is not None:
             apart = chosen.differing(*differ)
-            return _differing(apart, differ, condition, item, limit, json=json)
+            if condition is not None:
+                apart = apart[apart["condition"] == condition]
+            if item is not None:
+                apart = apart[apart["item_id"] == item]
+            return _differing(chosen, differ, apart, limit, json=json)
         if fragile:
             return _fragile(chosen, condition, limit, json=json)
         frame = chosen.judgments(condition=condition, item=item, limit=limit, **calls)
-    return _calls(frame, json=json)
+        if json:
+            return Outcome({"judgments": _documents(frame)})
+        return _calls(frame, _rates(chosen, frame))
 
 
 def _documents(frame: pd.DataFrame) -> list[dict[Any, Any]]:
@@ -194,14 +201,21 @@ def _refuse(filters: Mapping[str, Any], what: str) -> None:
         raise LabError(f"{what}. Use it without {', '.join(names[:-1])} and {names[-1]}.")
 
 
-def _calls(frame: pd.DataFrame, *, json: bool) -> Outcome:
-    """List judgments, a line each."""
+def _calls(frame: pd.DataFrame, rates: Mapping[int, PassRate | None]) -> Outcome:
+    """List judgments, a line each. ``rates``: by condition, which of two scores passes."""
     rows = _documents(frame)
-    if json:
-        return Outcome({"judgments": rows})
     if not rows:
         return Outcome("No judgments match. Remove a filter, or try another value.")
-    return Outcome("\n".join(_judgment_line(row) for row in rows))
+    return Outcome("\n".join(_judgment_line(row, rates.get(row["condition"])) for row in rows))
+
+
+def _rates(run: Run, frame: pd.DataFrame) -> dict[int, PassRate | None]:
+    """Return, by condition, which of two scores passes.
+
+    Only of conditions whose calls listed two things: the whole run is read for it.
+    """
+    two = frame.loc[frame["labels"].str.len() == 2, "condition"].unique().tolist()
+    return {condition: run.findings.pass_rate(condition) for condition in two}
 
 
 def _fragile(run: Run, condition: int | None, limit: int, *, json: bool) -> Outcome:
@@ -252,19 +266,11 @@ def _item_name(item_id: str, criterion: str | None) -> str:
 
 
 def _differing(
-    apart: pd.DataFrame,
-    judges: tuple[str, str],
-    condition: int | None,
-    item: str | None,
-    limit: int,
-    *,
-    json: bool,
+    run: Run, judges: tuple[str, str], apart: pd.DataFrame, limit: int, *, json: bool
 ) -> Outcome:
     """List the judgments on which two judges differ, with both answers in a line."""
-    if condition is not None:
-        apart = apart[apart["condition"] == condition]
-    if item is not None:
-        apart = apart[apart["item_id"] == item]
+    from rubriclab.words.phrases import order_name, score_name
+
     rows = _documents(apart.head(limit))
     if json:
         return Outcome({"judges": list(judges), "differing": len(apart), "judgments": rows})
@@ -272,17 +278,27 @@ def _differing(
     lines = [f"{first} and {second} differ on {count(len(apart), 'judgment')}."]
     for row in rows:
         about = _item_name(row["item_id"], row["criterion"])
+        rate = run.findings.pass_rate(row["condition"])
+        answers = [f"{row[name]:g}" for name in ("answer", "other_answer")]
+        if rate is not None:
+            answers = [score_name(row[name], rate) for name in ("answer", "other_answer")]
         lines.append(
-            f"{about} · listed {row['ordering']} · {first}: {row['answer']:g} · "
-            f"{second}: {row['other_answer']:g}"
+            f"{about} · listed {order_name(row['ordering'], rate)} · {first}: {answers[0]} · "
+            f"{second}: {answers[1]}"
         )
     return Outcome("\n".join(lines))
 
 
-def _judgment_line(row: dict[Any, Any]) -> str:
-    """Return one judgment as a line: item, order shown, score or status, and the reply."""
-    score = row["status"] if row["score"] is None else f"score {row['score']:g}"
-    line = f"{shorten(row['item_id'], ID_CHARACTERS)} · listed {row['ordering']} · {score}"
+def _judgment_line(row: dict[Any, Any], rate: PassRate | None) -> str:
+    """Return one judgment as a line: item, order shown, score or status, and the reply.
+
+    ``rate``: of two scores, which are named by their labels.
+    """
+    from rubriclab.words.phrases import order_name, score_name
+
+    score = row["status"] if row["score"] is None else score_name(row["score"], rate)
+    listed = order_name(row["ordering"], rate)
+    line = f"{shorten(row['item_id'], ID_CHARACTERS)} · listed {listed} · {score}"
     if row.get("reply"):
         line += f" · {shorten(str(row['reply']), REPLY_CHARACTERS)}"
     return line

@@ -108,7 +108,7 @@ class Row:
     of its interval. ``alpha``: what its p is compared with: less than 5% at a look at part of a
     run. ``verdict``, ``smallest``: of rows that answer a question, the word and the
     smallest effect that matters. ``ends``: an interval that the estimate's rule does not make.
-    ``passes``: whether points of its scale are shares of passes.
+    ``rate``: of two scores, which one passes.
     """
 
     measure: str
@@ -124,7 +124,12 @@ class Row:
     verdict: str = ""
     smallest: float = float("nan")
     ends: tuple[float, float] | None = None
-    passes: bool = False
+    rate: PassRate | None = None
+
+    @property
+    def passes(self) -> bool:
+        """Return whether points of its scale are shares of passes."""
+        return self.rate is not None and self.rate.in_shares
 
     @property
     def about(self) -> Measure:
@@ -198,6 +203,7 @@ class Caution:
     """What must be read before the numbers of a condition.
 
     ``kind``: a key of CAUTIONS. ``of``: the fields of its sentence. ``noun``: what a call gives.
+    ``rate``: of two scores, which one passes.
     """
 
     kind: str
@@ -205,6 +211,7 @@ class Caution:
     of: Mapping[str, Any] = field(default_factory=dict)
     topic: str = ""
     noun: str = "score"
+    rate: PassRate | None = None
 
     @property
     def sentence(self) -> str:
@@ -500,12 +507,11 @@ class Findings:
         rows: list[Row] = []
         cautions: list[Caution] = []
         for made in self._made():
+            rate = self.pass_rate(made.condition)
             if isinstance(made, Row):
-                rate = self.pass_rate(made.condition)
-                in_shares = rate is not None and rate.in_shares
-                rows.append(replace(made, passes=True) if in_shares else made)
+                rows.append(made if rate is None else replace(made, rate=rate))
             else:
-                cautions.append(made)
+                cautions.append(made if rate is None else replace(made, rate=rate))
         return rows, cautions
 
     def _made(self) -> Iterator[Row | Caution]:

@@ -205,7 +205,7 @@ def _part(
             beside.append(pass_fail_answer(findings, subject))
     if has_help(findings, subject):
         beside.append(helps_answer(findings, subject))
-    cards = example_of(arm, descriptions)
+    cards = example_of(arm, descriptions, findings.pass_rate(arm.code))
     text = text_of(cards[0].call)[:MOST_SIGNS] if text_of and cards else ""
     return {
         "answer": answer,

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.judgments import Arm
-from rubriclab.words.phrases import number, order_title
+from rubriclab.model.passing import PassRate
+from rubriclab.words.phrases import capital, number, order_title, score_name
 
 EXAMPLES_TRIED = 200
 """How many calls ``example_of`` tries: enough to find a changed score, few enough for a page."""
@@ -51,11 +52,17 @@ class Card:
     score: str
 
 
-def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> Card | None:
+def card_of(
+    arm: Arm,
+    call: int,
+    descriptions: Mapping[Any, str] | None = None,
+    rate: PassRate | None = None,
+) -> Card | None:
     """Return the card of one call.
 
     None if the arm has no such call, or if its order lists something that the arm does not know.
-    ``descriptions``: the text of each option, by its score.
+    ``descriptions``: the text of each option, by its score. ``rate``: of two scores, which are
+    named by their labels.
     """
     rows = np.flatnonzero(arm.call == call)  # one row for each score that the call asked for
     if not len(rows):
@@ -67,22 +74,27 @@ def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
         return _chosen(arm, rows[0])
     if arm.condition.joint or arm.condition.reorder == "responses":
         return _scored_together(arm, rows)
-    return _scored_alone(arm, rows[0], descriptions or {})
+    return _scored_alone(arm, rows[0], descriptions or {}, rate)
 
 
-def _scored_alone(arm: Arm, row: int, descriptions: Mapping[Any, str]) -> Card:
+def _scored_alone(
+    arm: Arm, row: int, descriptions: Mapping[Any, str], rate: PassRate | None
+) -> Card:
     """Return the card of a call that scored one answer, with or without a list of options."""
     names = _names_shown(arm, row) if arm.condition.reorder != "bare" else []
-    title = title_of(arm.condition.reorder, names) if names else "Scored without a list"
+    title = title_of(arm.condition.reorder, names, rate) if names else "Scored without a list"
+    labels = {name: f"{name:g}" for name in names}
+    if rate is not None:
+        labels |= arm.run.labels_of(arm.code)
     chosen = int(arm.position[row]) + 1 if arm.ok[row] else 0
     lines = tuple(
-        Line(p, f"{name:g}", descriptions.get(name, ""), chosen=p == chosen)
+        Line(p, labels[name], descriptions.get(name, ""), chosen=p == chosen)
         for p, name in enumerate(names, 1)
     )
     if not chosen:
         return Card(int(arm.call[row]), title, lines, "", "No score")
     foot = f"position {chosen}" if names else ""
-    return Card(int(arm.call[row]), title, lines, foot, f"Score {arm.value[row]:g}")
+    return Card(int(arm.call[row]), title, lines, foot, capital(score_name(arm.value[row], rate)))
 
 
 def _names_shown(arm: Arm, row: int) -> list[Any]:
@@ -90,8 +102,10 @@ def _names_shown(arm: Arm, row: int) -> list[Any]:
     return [arm.names[code] for code in arm.shown[arm.order[row]]]
 
 
-def title_of(reorder: str, shown: Sequence[Any]) -> str:
-    """Say which order a card shows."""
+def title_of(reorder: str, shown: Sequence[Any], rate: PassRate | None = None) -> str:
+    """Say which order a card shows. ``rate``: of two scores."""
+    if rate is not None:
+        return f"{capital(rate.name_of(shown[0]))} listed first"
     if reorder in ("pairs", "lists"):
         return f"Shown {shown[0]} first" if len(shown) == 2 else f"Shown {order_title(shown)}"
     return f"Listed {order_title(shown)}"
@@ -143,7 +157,12 @@ def _chosen(arm: Arm, row: int) -> Card:
     return Card(int(arm.call[row]), title_of(arm.condition.reorder, shown), lines, foot, outcome)
 
 
-def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:
+def pair_of(
+    arm: Arm,
+    call: int,
+    descriptions: Mapping[Any, str] | None = None,
+    rate: PassRate | None = None,
+) -> tuple[Card, ...]:
     """Return the cards of a call and of the same answer in another order.
 
     The other order is the reversed one if it was asked, or else the first other one. There is one
@@ -156,7 +175,7 @@ def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
     other = _other_order(arm, rows[0])
     if other is not None:
         calls.append(arm.call[other])
-    cards = [card_of(arm, chosen, descriptions) for chosen in calls]
+    cards = [card_of(arm, chosen, descriptions, rate) for chosen in calls]
     return tuple(card for card in cards if card is not None)
 
 
@@ -171,7 +190,9 @@ def _other_order(arm: Arm, row: int) -> int | None:
     return int(others[0]) if len(others) else None
 
 
-def example_of(arm: Arm, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:
+def example_of(
+    arm: Arm, descriptions: Mapping[Any, str] | None = None, rate: PassRate | None = None
+) -> tuple[Card, ...]:
     """Return the cards of an answer whose score differs between two orders.
 
     If no answer that is tried does so, return the cards of the first one. Calls with the list in
@@ -182,7 +203,7 @@ def example_of(arm: Arm, descriptions: Mapping[Any, str] | None = None) -> tuple
     easiest = rows[ascending[arm.order[rows]]]
     first_pair: tuple[Card, ...] = ()
     for row in (*easiest[:EXAMPLES_TRIED], *rows[:EXAMPLES_TRIED]):
-        pair = pair_of(arm, arm.call[row], descriptions)
+        pair = pair_of(arm, arm.call[row], descriptions, rate)
         if len(pair) == 2 and pair[0].score != pair[1].score:
             return pair
         first_pair = first_pair or pair

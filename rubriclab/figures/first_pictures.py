@@ -28,9 +28,10 @@ from rubriclab.figures.pictures import (
 from rubriclab.measures.pass_fail import people_pass_rate
 from rubriclab.model.data import INTENDED
 from rubriclab.model.looks import unit_noun
+from rubriclab.model.passing import PassRate
 from rubriclab.model.text import count
 from rubriclab.words.pass_fail import spoken
-from rubriclab.words.phrases import capital, ci, ends, number, say
+from rubriclab.words.phrases import capital, ci, ends, number, order_name, row_numbers, say
 from rubriclab.words.subject import Subject, sentence_tables
 from rubriclab.words.yardstick import whom
 
@@ -221,7 +222,8 @@ def _people_pass_rate(findings: Findings, subject: Subject) -> float:
 class OrderMeans:
     """The scores that answers got in each order that all of them were asked in.
 
-    orders: what each listed, as people read it. scores: (answers, orders), the mean over repeats.
+    orders: what each is called. scores: (answers, orders), the mean over repeats; of two scores the
+    share of calls that pass, in percent.
     ascending, descending: which orders run through the scale; -1 where it was not asked.
     """
 
@@ -244,11 +246,11 @@ class OrderMeans:
         return int(np.argmax(np.round(self.means, 9)))
 
 
-def order_means(arm: Arm) -> OrderMeans | None:
+def order_means(arm: Arm, rate: PassRate | None = None) -> OrderMeans | None:
     """Return the scores by answer and order; None where no two orders share an answer.
 
     Answers that lack a score in any of the orders are left out, so that all means are of the same
-    answers.
+    answers. ``rate``: of two scores, which one passes.
     """
     if arm.condition.reorder != "options" or not 1 < len(arm.shown) <= MOST_ORDERS:
         return None
@@ -263,8 +265,10 @@ def order_means(arm: Arm) -> OrderMeans | None:
         return None
     listed = [tuple(row) for row in arm.shown.tolist()]
     upwards = tuple(range(arm.positions))
+    if rate is not None:
+        scores = 100 * (scores - rate.other) / (rate.score - rate.other)
     return OrderMeans(
-        tuple(" ".join(f"{arm.names[code]:g}" for code in order) for order in listed),
+        tuple(order_name(arm.order_label(order), rate) for order in range(len(listed))),
         scores,
         listed.index(upwards) if upwards in listed else -1,
         listed.index(upwards[::-1]) if upwards[::-1] in listed else -1,
@@ -272,36 +276,48 @@ def order_means(arm: Arm) -> OrderMeans | None:
 
 
 def mean_by_order(subject: Subject, measured: OrderMeans) -> Shown:
-    """Draw the mean score in each order on the whole scale, the kindest on top."""
+    """Draw the mean score, or the pass rate, in each order, the kindest on top."""
+    unit, form, scale, of_rate = _scale_of(subject)
     means, biased = measured.means, subject.word == "Biased"
     ends_of = {measured.harshest, measured.kindest}
     points = {}
     for order in np.argsort(means, kind="stable").tolist():
-        text = number(float(means[order]))
+        text = number(float(means[order]), form)
         decided = biased and order in ends_of and len(ends_of) > 1
         name = measured.orders[order]
-        hover = (f"Listed {name}", f"mean score {text}")
+        hover = (f"Listed {name}", f"pass rate {text}%" if of_rate else f"mean score {text}")
         points["", name] = Point(name, float(means[order]), text, decided=decided, hover=hover)
     apart = float(means[measured.kindest] - means[measured.harshest])
-    fields = {"apart": f"{number(apart)} points", "orders": count(len(means), "order")}
+    fields = {"apart": f"{number(apart, form)} {unit}", "orders": count(len(means), "order")}
     sentences = [say("orders_apart" if biased else "orders_apart_plain", WORDS, **fields)]
     gap = subject.gap
     if gap is not None and all(map(math.isfinite, gap.interval)):
-        size = f"{number(gap.value)} points"
-        corrected = {"size": size, "inside": ends(*gap.interval, level=gap.level)}
+        corrected = row_numbers(gap, rate=subject.rate)
         sentences.append(say("orders_corrected", WORDS, **fields, **corrected))
     said = "; ".join(f"{point.label}: {point.text}" for point in points.values())
     drawn = picture(
         "order_means",
         points,
-        f"Dot chart of the mean score in each order: {said}.",
-        scale=(min(subject.scores), max(subject.scores)),
-        axes=(
-            f"Mean score (the scale runs from {min(subject.scores):g} to {max(subject.scores):g})",
-            "",
-        ),
+        f"Dot chart of the {'pass rate' if of_rate else 'mean score'} in each order: {said}.",
+        scale=scale,
+        axes=(say(f"orders_axis{of_rate}", WORDS, low=f"{scale[0]:g}", high=f"{scale[1]:g}"), ""),
     )
-    return Shown(say("orders_title", WORDS), drawn, " ".join(sentences))
+    return Shown(say(f"orders_title{of_rate}", WORDS), drawn, " ".join(sentences))
+
+
+def _scale_of(subject: Subject) -> tuple[str, str, tuple[float, float], str]:
+    """Return unit, format, and ends of what ``OrderMeans`` holds, and the ending of its words."""
+    if subject.rate is not None:
+        return "percentage points", ".1f", (0.0, 100.0), "_rate"
+    return "points", ".2f", (min(subject.scores), max(subject.scores)), ""
+
+
+def orders_captions(subject: Subject, measured: OrderMeans) -> tuple[str, str]:
+    """Return what stands above the picture of all orders, and above that of two of them."""
+    of_rate = _scale_of(subject)[-1]
+    answers = count(len(measured.scores), "answer")
+    all_orders = say(f"orders_means{of_rate}", WORDS, answers=answers)
+    return all_orders, say(f"two_orders_given{of_rate}", WORDS)
 
 
 def two_orders(subject: Subject, measured: OrderMeans, left: int, right: int) -> Shown:
@@ -316,7 +332,7 @@ def two_orders(subject: Subject, measured: OrderMeans, left: int, right: int) ->
     names = tuple(f"listed {measured.orders[order]}" for order in (left, right))
     lines = []
     for (before, after), number_of in zip(moves.tolist(), times.tolist(), strict=True):
-        far = subject.word == "Biased" and abs(after - before) >= 2
+        far = subject.rate is None and subject.word == "Biased" and abs(after - before) >= 2
         hover = (f"{before:g} to {after:g}", count(number_of, "answer"))
         weight = number_of / answers
         points = tuple(
@@ -336,6 +352,6 @@ def two_orders(subject: Subject, measured: OrderMeans, left: int, right: int) ->
         f"Lines between the scores of {answers:,} answers in two orders, {names[0]} and "
         f"{names[1]}: {said}.",
         levels=names,
-        scale=(min(subject.scores), max(subject.scores)),
+        scale=_scale_of(subject)[2],
     )
     return Shown(say("two_orders_title", WORDS), drawn, " ".join(sentences))

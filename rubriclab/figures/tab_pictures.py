@@ -14,8 +14,8 @@ from rubriclab.figures.pictures import forest_of, generic, mark, share_bars, und
 from rubriclab.model.passing import PassRate
 from rubriclab.model.text import count, shorten
 from rubriclab.words.contrasts import unit_of
-from rubriclab.words.pass_fail import first_label, spoken
-from rubriclab.words.phrases import MINUS, ends, number, reason, say
+from rubriclab.words.pass_fail import spoken
+from rubriclab.words.phrases import MINUS, ends, number, order_name, reason, say
 from rubriclab.words.subject import CHOICES, Subject, subject_of
 from rubriclab.words.what_helps import row_of
 from rubriclab.words.yardstick import intended_levels, model_yardstick
@@ -153,15 +153,12 @@ def _winners_forest(findings: Findings, subject: Subject) -> Picture | None:
 
 def pass_fail_forest(findings: Findings, condition: int) -> Picture | None:
     """Draw sensitivity, then specificity: of a call in any order, in each order, of the average."""
-    orders = findings.judgments.arms[condition].shown
+    rate = findings.pass_rate(condition)
     marks = []
     for measure, of_class in (("sensitivity", "picture_pass"), ("specificity", "picture_fail")):
         for row in findings.select(measure, topic="pass_fail", condition=condition):
             if "order" in row.of:
-                order = str(row.of["order"])
-                where = order
-                if len(orders) == 2:
-                    where = f"{first_label(findings, condition, order)} first"
+                where = order_name(str(row.of["order"]), rate)
             else:
                 key = "picture_average" if row.of else "picture_all"
                 where = spoken(findings, condition, key)

@@ -14,16 +14,26 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.cells import Answers
-from rubriclab.core.estimate import Reach, Student, mean_over, share_of
+from rubriclab.core.estimate import (
+    Estimate,
+    Reach,
+    Student,
+    mean_over,
+    missing,
+    plain,
+    share_of,
+)
 from rubriclab.core.judgments import Arm, label_of
 from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.core.variant_effects import forms, side_by_side
+from rubriclab.measures.pass_fail import FEWEST_LABELS, cut_of, passing_share
 from rubriclab.measures.people import yardsticks
 from rubriclab.measures.rated import SCORED, Rated, beside, rated
 from rubriclab.measures.shift import beside_noise
+from rubriclab.model.study import ReadingPart
 from rubriclab.stats.correlation import pearson, spearman
 from rubriclab.stats.noise import differences
-from rubriclab.stats.resample import Floats, Ints
+from rubriclab.stats.resample import Bools, Floats, Ints
 
 CHARTS = (
     Chart("forest", "variant_shift", by="variant"),
@@ -43,8 +53,9 @@ FAILED = -1
 
 
 @topic("variants", axes={*SCORED, "pairs", "lists"}, charts=CHARTS, per="run")
-def variants(arms: Sequence[Arm]) -> Iterator[Row]:
+def variants(arms: Sequence[Arm], reading: ReadingPart | None = None) -> Iterator[Row]:
     """Yield rows for each condition in another form, compared with the default of its strategy."""
+    reading = reading or ReadingPart()
     shown: set[int] = set()
     for form in forms(arms):
         for base, arm in zip(form.base, form.arms, strict=True):
@@ -57,6 +68,8 @@ def variants(arms: Sequence[Arm]) -> Iterator[Row]:
             if arm.condition.chooses:
                 continue
             yield from means_of_both(beside(arm, base), of, comparable=made is not None)
+            if made is not None:
+                yield from rates_of_both(arm, base, of, reading)
             if base.code not in shown:
                 shown.add(base.code)
                 yield from of_people(base)
@@ -101,6 +114,48 @@ def agreement(
         name = f"variant_{statistic.__name__}"
         yield Row(name, mine, of, **about)
         yield Row(f"{name}_difference", mine - theirs, of_difference, **about)
+
+
+def rates_of_both(
+    arm: Arm, base: Arm, of: Mapping[str, str], reading: ReadingPart
+) -> Iterator[Row]:
+    """Yield how sensitivity and specificity differ between the forms (other form - default).
+
+    On the labelled items that have a verdict in both forms: the share of an item's calls that give
+    people's label in the one form, less that in the other. Nothing where answers do not pass or
+    fail, or without people's labels on the judge's scale.
+    """
+    people, cut, cut_of_base = rated(arm), cut_of(arm, reading), cut_of(base, reading)
+    if people is None or cut is None or cut_of_base is None or not people.comparable:
+        return
+    label = cut.passes(people.human)
+    default = passing_share(base, cut_of_base, np.ones(len(base.item), dtype=bool))
+    passed = passing_share(arm, cut, np.ones(len(arm.item), dtype=bool))
+    more = passed - base.of_run(default)[arm.item_code]
+    tied = int((label == 0.5).sum())
+    for measure, of_class, right in (
+        ("variant_sensitivity_difference", 1.0, more),
+        ("variant_specificity_difference", 0.0, -more),
+    ):
+        which = (label == of_class) & np.isfinite(more)
+        counts = {"n": int(which.sum()), "tied": tied}
+        estimate = _rate_apart(people, right, which, reading.labels)
+        yield Row(measure, estimate, of, condition=arm.code, counts=counts)
+
+
+def _rate_apart(people: Rated, right: Floats, which: Bools, chosen: str) -> Estimate:
+    """Return the mean of ``right`` (items,) over the labelled items ``which`` of one class.
+
+    ``chosen``: how the labelled items were chosen, as ``[reading] labels``.
+    """
+    if chosen == "by verdict":
+        return missing("labels_by_verdict")
+    unit, names = people.units(which)
+    rule = partial(Reach, 1.0, least=-1.0, most=1.0)
+    made = mean_over(right[which], unit, names, rule, none="few_labels")
+    if len(names) < FEWEST_LABELS:
+        return plain(made.value, "few_labels", none="few_labels")
+    return made
 
 
 def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints) -> Iterator[Row]:

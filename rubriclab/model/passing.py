@@ -49,6 +49,10 @@ class PassRate:
         """Return whether a change in points is the same number as a change of the share."""
         return self.score - self.other == 1
 
+    def name_of(self, score: float) -> str:
+        """Return what sentences call one of the two scores."""
+        return self.passes if score == self.score else self.fails
+
 
 def pass_rate_of(
     scores: Sequence[float], labels: Mapping[float, str], passing: float
@@ -161,6 +165,23 @@ def check_passes(criteria: Sequence[Criterion], reading: ReadingPart) -> None:
                 f"“{shorten(name)}” and score {score:g} of “{shorten(criterion.name)}”. Give the "
                 f"same label the same score in both."
             )
+
+
+def check_cut(scales: Iterable[Sequence[float]], reading: ReadingPart) -> None:
+    """Raise LabError for ``[reading] cut`` that splits none of these scales.
+
+    All answers would pass, or none. A scale is split if it has a score below the cut, and another
+    one from it on. Nothing is checked where there is no scale.
+    """
+    cut, known = reading.cut, [scale for scale in scales if scale]
+    if cut is None or not known or any(min(scale) < cut <= max(scale) for scale in known):
+        return
+    low, high = min(known[0]), max(known[0])
+    would = "none would pass" if cut > high else "all would pass"
+    raise LabError(
+        f"[reading] cut is {cut:g}, but scores run from {low:g} to {high:g}, so {would}. Use a "
+        f"number above {low:g}, up to {high:g}."
+    )
 
 
 def named_by_score(criteria: Sequence[Criterion], reading: ReadingPart) -> ReadingPart:

@@ -341,11 +341,14 @@ def _costs(plan: Plan, seen: Pilot | None, planned: Sequence[int]) -> _Costs:
             calls = asked[judge.name, scope, answer_format, alone]
             if not calls:
                 continue
-            sent = _prompt_signs(plan, part, judge, alone=alone) / SIGNS_PER_TOKEN
+            prompts = _prompts(plan, part, judge, alone=alone)
+            sent = prompts.sent / SIGNS_PER_TOKEN
             answer = _answer_tokens(part, alone=alone)
             if seen is not None:
                 answer = seen.tokens_out.get(judge.name, answer)
-            rate = calls_per_second(judge, seen, long_answer=answer > LONG_REPLY)
+            rate = calls_per_second(
+                judge, seen, long_answer=answer > LONG_REPLY, signs_read=prompts.read
+            )
             costs.tokens_in += calls * sent
             costs.tokens_out += calls * answer
             before_in, before_out = by_way[alone]
@@ -674,18 +677,36 @@ def price_of_reply(judge: JudgeSettings, call: Call, reply: Reply, together: int
     return price_of(judge, reply.tokens_in or sent, reply.tokens_out or written)
 
 
-def calls_per_second(judge: JudgeSettings, seen: Pilot | None, *, long_answer: bool) -> float:
-    """As in a pilot run, else from stated guesses; never above the judge's rpm."""
+def calls_per_second(
+    judge: JudgeSettings, seen: Pilot | None, *, long_answer: bool, signs_read: float = 0.0
+) -> float:
+    """As in a pilot run, else from stated guesses; never above the judge's rpm.
+
+    ``long_answer``, ``signs_read``: see ``Speed.guess``.
+    """
     if seen is not None and seen.seconds.get(judge.name):
         rate = judge.concurrency / seen.seconds[judge.name]
     else:
         speed = judge.about.speed
-        rate = speed.guess(judge.model, judge.concurrency, long_answer=long_answer)
+        rate = speed.guess(
+            judge.model, judge.concurrency, long_answer=long_answer, signs_read=signs_read
+        )
     return min(rate, judge.rpm / 60) if judge.rpm else rate
 
 
-def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings, *, alone: bool) -> float:
-    """Return the mean number of characters that a call sends.
+class _Prompts(NamedTuple):
+    """The mean number of characters of a prompt, by call.
+
+    sent: all of them. read: those that it does not share with the call before, from which on a
+    server on this machine reads anew.
+    """
+
+    sent: float
+    read: float
+
+
+def _prompts(plan: Plan, part: PlanPart, judge: JudgeSettings, *, alone: bool) -> _Prompts:
+    """Return how much a call sends, and how much of it is new.
 
     ``alone``: of the calls about one criterion or answer by itself, or of the others.
 
@@ -708,7 +729,28 @@ def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings, *, alone: bo
     number = max(len(calls), 1)
     requests = len(list(packs(calls))) / number
     state = frames / number + sum(texts.values()) / len(texts)
-    return questions / number + requests * state
+    sent = questions / number + requests * state
+    return _Prompts(sent, sent * _new_share(calls))
+
+
+def _new_share(calls: Sequence[Call]) -> float:
+    """Return which share of the characters of these calls differs from the call before."""
+    new = total = 0
+    before = ""
+    for call in calls:
+        text = "\n".join(message["content"] for message in call.messages)
+        new += len(text) - _shared(before, text)
+        total += len(text)
+        before = text
+    return new / max(total, 1)
+
+
+def _shared(before: str, text: str) -> int:
+    """Return how many characters two texts have in common at their beginnings."""
+    for place, (a, b) in enumerate(zip(before, text, strict=False)):
+        if a != b:
+            return place
+    return min(len(before), len(text))
 
 
 def _answer_tokens(part: PlanPart, *, alone: bool) -> float:

@@ -36,7 +36,7 @@ from rubriclab.model.judgment import (
 )
 from rubriclab.model.looks import RunLooks, Scope, Stop
 from rubriclab.model.orders import Strategy
-from rubriclab.model.passing import check_passes, named_by_score
+from rubriclab.model.passing import check_cut, check_passes, named_by_score
 from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 from rubriclab.study.decisions import check_decisions, packing_of
@@ -590,9 +590,11 @@ def _criteria_shown(
 def _with_passing_score(study: Study, criteria: Sequence[Criterion]) -> Study:
     """Return the study; where not all calls show the rubric's labels, it names the passing score.
 
-    Raises LabError for a label or score that passes in no criterion, or not in all alike.
+    Raises LabError for a label or score that passes in no criterion, or not in all alike, and for a
+    cut from which on all scores pass, or none.
     """
     check_passes(criteria, study.reading)
+    check_cut([criterion.scores for criterion in criteria], study.reading)
     if study.design.axes == ("options",) and not study.design.vary.ids:
         return study
     return study.model_copy(update={"reading": named_by_score(criteria, study.reading)})

@@ -5,14 +5,27 @@ As lists of single numbers they are 20 to 40 lines long, and nobody finds the an
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rubriclab.core.topic import Findings, Row
+from rubriclab.model.passing import PassRate
 from rubriclab.model.text import count
-from rubriclab.words.phrases import inside, number, p_value, strategy_name
+from rubriclab.words.phrases import (
+    in_order,
+    inside,
+    number,
+    order_name,
+    p_value,
+    say,
+    strategy_name,
+)
 from rubriclab.words.several import listed, one_a_judge, short
 
 SURE = 0.05
+COSTS = ("bias_cost",)
+"""The table of sentences about the Bias Cost of orders."""
+SAME_COST = 1e-6
+"""Percentage points below which two Bias Costs are the same: they differ by rounding alone."""
 
 
 # ---------------------------------------------------------------- single orders
@@ -20,8 +33,9 @@ SURE = 0.05
 class OrderLine:
     """One order with r of its single calls and its rank among the orders of its table.
 
-    r: NaN where it is unknown. interval: of r, for all orders of the strategy together; empty for
-    an order whose r has none. rank: 1 is best; NaN where r is unknown. among: how many were ranked.
+    order: as rows have it. r: NaN where it is unknown. interval: of r, for all orders of the
+    strategy together; empty for an order whose r has none. rank: 1 is best; NaN where r is unknown.
+    among: how many were ranked. rate: of two scores, which one passes.
     """
 
     strategy: str
@@ -30,6 +44,17 @@ class OrderLine:
     interval: str
     rank: float
     among: int
+    rate: PassRate | None = None
+
+    @property
+    def name(self) -> str:
+        """What a table calls the order."""
+        return order_name(self.order, self.rate)
+
+    @property
+    def asked(self) -> str:
+        """What a sentence says of it: “in order 5 4 3 2 1”."""
+        return in_order(self.order, self.rate)
 
 
 def order_lines(findings: Findings, codes: Sequence[int]) -> list[OrderLine]:
@@ -40,7 +65,8 @@ def order_lines(findings: Findings, codes: Sequence[int]) -> list[OrderLine]:
         close = {row.of["order"]: row for row in findings.select("order_pearson", condition=code)}
         ranks = {row.of["order"]: row for row in findings.select("order_rank", condition=code)}
         for order in dict.fromkeys([*close, *ranks]):
-            lines.append(_order_line(strategy, str(order), close.get(order), ranks.get(order)))
+            line = _order_line(strategy, str(order), close.get(order), ranks.get(order))
+            lines.append(replace(line, rate=findings.pass_rate(code)))
     return sorted(lines, key=lambda line: (math.isnan(line.r), -line.r))
 
 
@@ -63,7 +89,7 @@ def order_sentence(lines: Sequence[OrderLine]) -> str:
         return ""
     best, worst = known[0], known[-1]
     said = (
-        f"Order {best.order} agrees most (r {number(best.r)}), and {worst.order} least "
+        f"Agreement is highest {best.asked} (r {number(best.r)}), and lowest {worst.asked} "
         f"(r {number(worst.r)})."
     )
     by_strategy: dict[str, list[OrderLine]] = {}
@@ -74,7 +100,7 @@ def order_sentence(lines: Sequence[OrderLine]) -> str:
             alone = own[0]
             which = strategy_name(strategy)
             said += (
-                f" {which[:1].upper()}{which[1:]} ({alone.order}) has rank {alone.rank:.0f} of "
+                f" {which[:1].upper()}{which[1:]} ({alone.name}) has rank {alone.rank:.0f} of "
                 f"{alone.among}."
             )
     return said
@@ -93,17 +119,25 @@ def cost_rows(findings: Findings, condition: int) -> list[Row]:
 
 
 def cost_sentence(findings: Findings, condition: int) -> str:
-    """Name the order with the least Bias Cost of all, asked or not; empty where that is unknown."""
-    asked = {row.of["order"] for row in cost_rows(findings, condition)}
-    for row in findings.select("least_bias_cost", condition=condition):
-        if math.isfinite(row.value):
-            every = math.factorial(findings.conditions[condition].positions)
-            order = row.counts["order"]
-            known = "" if order in asked else " It is not in the table."
-            return (
-                f"Of all {every:,} orders, {order} has the least Bias Cost: "
-                f"{number(row.value, '.1f')} percentage points.{known}"
-            )
+    """Name the order with the least Bias Cost of all, asked or not; empty where that is unknown.
+
+    Where no order costs less than another, that is said. Of two scores it is always so: of each
+    score, one position is chosen as much too often as the other one too rarely.
+    """
+    rows = cost_rows(findings, condition)
+    for least in findings.select("least_bias_cost", condition=condition):
+        if not math.isfinite(least.value):
+            continue
+        every = math.factorial(findings.conditions[condition].positions)
+        cost = number(least.value, ".1f")
+        if len(rows) > 1 and all(abs(row.value - least.value) < SAME_COST for row in rows):
+            key = "same_both" if every == 2 else "same"
+            return say(key, COSTS, orders=count(len(rows), "order"), cost=cost)
+        order = least.counts["order"]
+        sentence = say("least", COSTS, every=f"{every:,}", order=order, cost=cost)
+        if order in {row.of["order"] for row in rows}:
+            return sentence
+        return f"{sentence} {say('not_listed', COSTS)}"
     return ""
 
 

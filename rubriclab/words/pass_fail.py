@@ -9,14 +9,20 @@ from rubriclab.core.certification import CHANCE, LIMIT, RIGHT, labels_to_certify
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.text import count, shorten
 from rubriclab.words.answer import MOST_NAME, Answer
-from rubriclab.words.phrases import capital, cautions_about, inside, number, reason, say
+from rubriclab.words.phrases import (
+    capital,
+    cautions_about,
+    first_listed,
+    inside,
+    number,
+    reason,
+    say,
+)
 from rubriclab.words.subject import Subject, subjects_of_orders
 from rubriclab.words.yardstick import intended_levels, model_yardstick
 
 TOPIC = "pass_fail"
 WHOLE = ".0%"
-MOST_LABEL = 24
-"""Characters of an option's label in a sentence."""
 WAYS_TO_CHOOSE = ("", "random", "by label", "by verdict")
 """What ``[reading] labels`` can be, in the order in which it is offered."""
 
@@ -123,7 +129,8 @@ def _orders(findings: Findings, condition: int) -> str:
     passes, fails = ([row for row in rows if "order" in row.of] for rows in (passes, fails))
     if not passes or not all(math.isfinite(row.value) for row in (*passes, *fails)):
         return ""
-    if len(findings.conditions[condition].scores) != 2:
+    rate = findings.pass_rate(condition)
+    if rate is None:
         return spoken(
             findings,
             condition,
@@ -139,23 +146,13 @@ def _orders(findings: Findings, condition: int) -> str:
             findings,
             condition,
             "order_first",
-            label=first_label(findings, condition, str(of_pass.of["order"])),
+            label=first_listed(str(of_pass.of["order"]), rate),
             sensitivity=_share(of_pass),
             specificity=_share(of_fail),
         )
         for of_pass, of_fail in zip(passes, fails, strict=True)
     ]
     return spoken(findings, condition, "orders", orders="; ".join(orders))
-
-
-def first_label(findings: Findings, condition: int, order: str) -> str:
-    """Return the label of the option that an order of scores lists first."""
-    labels = findings.judgments.labels_of(condition)
-    first = order.split()[0]
-    for score, label in labels.items():
-        if f"{score:g}" == first:
-            return shorten(label, MOST_LABEL)
-    return first
 
 
 def _average(findings: Findings, condition: int) -> str:

@@ -161,8 +161,13 @@ def say(key: str, tables: Iterable[str], **fields: Any) -> str:
 
 
 def caution_text(caution: Caution) -> str:
-    """Return a caution as a sentence, its numbers counted."""
-    return counted(caution.sentence)
+    """Return a caution as a sentence, its numbers counted and its orders and scores named."""
+    of = dict(caution.of)
+    for key in {"order", "against"} & of.keys():
+        of[key] = order_name(of[key], caution.rate)
+    if caution.rate is not None and "score" in of:
+        of["score"] = score_name(of["score"], caution.rate)
+    return counted(replace(caution, of=of).sentence)
 
 
 def cautions_about(
@@ -204,6 +209,33 @@ def order_title(shown: Sequence[Any]) -> str:
     return order_text(shown).replace("|", " | ")
 
 
+def order_name(order: str, rate: PassRate | None) -> str:
+    """Return what lists, tables and charts call an order: “Fail first”, or the order as it is.
+
+    ``order``: as rows have it. ``rate``: of two scores, which are named by their labels.
+    """
+    return order if rate is None else f"{first_listed(order, rate)} first"
+
+
+def in_order(order: str, rate: PassRate | None) -> str:
+    """Say in which order: “when Fail is listed first”, or “in order 5 4 3 2 1”."""
+    if rate is None:
+        return f"in order {order}"
+    return f"when {first_listed(order, rate)} is listed first"
+
+
+def first_listed(order: str, rate: PassRate) -> str:
+    """Return what sentences call the score that an order of two lists first."""
+    return rate.name_of(float(order.split()[0]))
+
+
+def score_name(score: float, rate: PassRate | None) -> str:
+    """Return what a sentence calls a score: “score 4”, or the label of one of two scores."""
+    if rate is None or score not in (rate.score, rate.other):
+        return f"score {score:g}"
+    return rate.name_of(score)
+
+
 def measure_of(row: Row, conditions: Sequence[Condition] = ()) -> Measure:
     """Return how a row is called and written in its condition.
 
@@ -235,8 +267,22 @@ def name(row: Row, conditions: Sequence[Condition] = ()) -> str:
         for key, value in row.of.items()
         if f"{{{key}}}" not in label
     ]
-    title = row.label if about.label else label
+    title = replace(row, of=_in_words(row)).label if about.label else label
+    if label.startswith("{score}"):
+        title = capital(title)
     return f"{title} ({', '.join(more)})" if more else title
+
+
+def _in_words(row: Row) -> dict[str, Any]:
+    """Return what a row is about, with the words for its order and its scores."""
+    made = dict(row.of)
+    if "order" in made:
+        made["order"] = in_order(str(made["order"]), row.rate)
+    if isinstance(made.get("score"), int | float):
+        made["score"] = score_name(made["score"], row.rate)
+    if row.rate is not None and made.get("rating") in (row.rate.score, row.rate.other):
+        made["rating"] = row.rate.name_of(made["rating"])
+    return made
 
 
 def against_name(row: Row, conditions: Sequence[Condition], *, brief: bool = False) -> str:

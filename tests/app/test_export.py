@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from rubriclab.app import state
 from rubriclab.exports.report import drawings_of, svg_of
 from rubriclab.runs.loading import plan_of_file
+from rubriclab.words.phrases import NBSP
 from rubriclab.words.subject import subjects_of_orders
 from tests.app.conftest import HOSTILE, Lab, healthy, kept, pressed, texts
 from tests.app.test_setup import uploaded
@@ -67,9 +68,12 @@ def test_a_card_says_its_protocol_and_its_promise_as_the_file_has_them(
     said, promise = texts(app), card["promise"]
     assert downloads(app) == ["Download judge card"]
     assert app.header[0].value == f"Average {card['protocol']['calls']} orders"
-    assert f"typically {promise['distance']:.2f} points away from its mean over all orders" in said
+    assert (
+        f"typically {promise['distance']:.2f}{NBSP}points away from its mean over all orders"
+        in said
+    )
     assert f"{promise['low']:.2f} to {promise['high']:.2f}" in said
-    assert f"95 of 100 scores are within {promise['margin']:.2f} points" in said
+    assert f"95 of 100 scores are within {promise['margin']:.2f}{NBSP}points" in said
     assert 'rl.Judge("judge.card.json"' in app.code[0].value
     one = healthy(
         lab("export", run=asked, protocol="One order", tool="DeepEval", **{"for": "Judge card"})

@@ -64,6 +64,14 @@ def test_a_reloaded_page_has_its_set_up_again(lab: Lab, tmp_path: Path) -> None:
     assert not again.button(key="launch-go").disabled
 
 
+def test_a_reloaded_page_has_the_score_that_passes_again(lab: Lab) -> None:
+    first = step(in_tab(confirmed(lab("setup"))), 2)
+    first.number_input(key="rubric-cut").set_value(4).run()
+    again = in_tab(lab("setup"))
+    assert held(again).study.reading.cut == 4
+    assert again.number_input(key="rubric-cut").value == 4
+
+
 def test_another_tab_begins_with_an_empty_set_up(lab: Lab) -> None:
     in_tab(confirmed(lab("setup")))
     other = in_tab(lab("setup"), OTHER)

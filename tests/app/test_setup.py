@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from rubriclab.api import read
 from rubriclab.app import setup_data, setup_judge, setup_orders, setup_references, state
 from rubriclab.app.draft import Draft, study_toml, written
+from rubriclab.app.frame import safe
 from rubriclab.data import published
 from rubriclab.data.sample import presets, sample_rubric
 from rubriclab.data.tables import read_table
@@ -25,6 +26,7 @@ from rubriclab.model.orders import Strategy
 from rubriclab.model.study import (
     DataPart,
     DesignPart,
+    ReadingPart,
     StrategyPart,
     Study,
     read_study,
@@ -283,6 +285,39 @@ def test_labels_of_two_scores_are_asked_about_literally(lab: Lab) -> None:
         "Bad (score 2)",
         r"\$x\$ \*\*Good\*\* (score 1)",
     ]
+
+
+def test_a_cut_is_asked_for_kept_and_refused_in_words(lab: Lab) -> None:
+    """The ready rubric has the scores 1 to 5. From 4 on: the study and its file say so."""
+    app = step(confirmed(lab("setup")), 2)
+    asked = app.number_input(key="rubric-cut")
+    assert (asked.label, asked.value) == ("Pass from which score on?", None)
+    healthy(asked.set_value(4).run())
+    assert held(app).checked().reading.cut == 4
+    assert "cut = 4.0" in study_toml(held(app).checked())
+    assert study_from_toml(study_toml(held(app).checked())).reading.cut == 4
+    # A cut from which on nothing passes blocks the launch, and says what can be.
+    app.number_input(key="rubric-cut").set_value(7).run()
+    said = (
+        "[reading] cut is 7, but scores run from 1 to 5, so none would pass. Use a number above 1, "
+        "up to 5."
+    )
+    assert safe(said) in [error.value for error in app.error]
+    assert app.button(key="launch-go").disabled
+    # Without one there is no pass or fail, and the study says nothing of it.
+    app.number_input(key="rubric-cut").set_value(None).run()
+    assert held(app).checked().reading == ReadingPart()
+
+
+def test_two_scores_need_no_cut(lab: Lab) -> None:
+    """A rubric with two scores asks which passes. A cut of the rubric before it goes."""
+    app = step(confirmed(lab("setup")), 2)
+    app.number_input(key="rubric-cut").set_value(4).run()
+    options = (Option(score=0, label="Fail"), Option(score=1, label="Pass"))
+    held(app).set_rubric(written(Rubric("Right", (Criterion("Right", options),))))
+    healthy(app.button_group(key="rubric-kind").set_value("own").run())
+    assert "Pass from which score on?" not in [field.label for field in app.number_input]
+    assert held(app).study.reading.cut is None
 
 
 @pytest.mark.papers(9)
@@ -729,6 +764,15 @@ def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_aske
     assert (
         app.button(key="launch-go").label == "Launch 360 calls"
     )  # in place of the first, all anew
+
+
+def test_a_run_is_repeated_with_its_cut(lab: Lab) -> None:
+    app = step(confirmed(lab("setup")), 3)
+    app = step(app.button_group(key="judge-where").set_value("simulated").run(), 2)
+    app.number_input(key="rubric-cut").set_value(4).run()
+    first = launched(app)
+    assert state.store().study(first)["reading"]["cut"] == 4
+    assert lab("setup", again=first).number_input(key="rubric-cut").value == 4
 
 
 @pytest.mark.parametrize("change", ["scores", "judge", "orders"])

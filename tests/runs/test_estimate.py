@@ -1,6 +1,7 @@
 """Check what a plan takes and can detect; the arithmetic is in comments."""
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from scipy.stats import t as student
 from rubriclab.model.data import Criterion, DataSet, Item, Option, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.study import Study
-from rubriclab.runs.forecast import Pilot, calls_per_second, estimate, measured
+from rubriclab.runs.forecast import SAMPLED_CALLS, Pilot, calls_per_second, estimate, measured
+from rubriclab.study.plan import Plan
 from rubriclab.study.plan import plan as plan_of
 from tests.study.kit import ABC, API, EMBEDDED, small_plan
 from tests.tables import ORDERS, findings, only, options
@@ -45,6 +47,49 @@ def test_time_is_the_slowest_judges_and_price_of_signs_and_answers() -> None:
 )
 def test_calls_per_second(judge: JudgeSettings, long_answer: bool, rate: float) -> None:
     assert calls_per_second(judge, None, long_answer=long_answer) == pytest.approx(rate)
+
+
+def test_a_small_model_takes_longer_for_pairs_with_longer_prompts() -> None:
+    """It reads what a prompt does not share with the one before. 3.2 calls a second were measured
+    with 604 such characters, so twice as many take twice as long. A server takes no longer.
+    """
+
+    def pairs(words: int, judge: JudgeSettings) -> Plan:
+        items = tuple(
+            Item(f"{p}{c}", f"{c}{p}" + " word" * words, f"ask {p}", prompt=f"p{p}", candidate=c)
+            for p in range(6)
+            for c in "ab"
+        )
+        return small_plan(judges=(judge,), dataset=DataSet("d", items), reorder="pairs")
+
+    def read(plan: Plan) -> float:
+        """Return the mean number of new characters of a call."""
+        texts = ["\n".join(part["content"] for part in call.messages) for call in plan.calls()]
+        shared = [
+            next((k for k in range(len(b)) if not a.startswith(b[: k + 1])), len(b))
+            for a, b in pairwise(["", *texts])
+        ]
+        return sum(map(len, texts)) / len(texts) - sum(shared) / len(texts)
+
+    seconds = []
+    for words in (200, 2_000):
+        plan = pairs(words, EMBEDDED)
+        assert len(plan) <= SAMPLED_CALLS  # so that the forecast looks at all of them
+        made = estimate(plan)
+        # The forecast counts all texts and the frames of some calls, so the last digits differ.
+        assert made.seconds == pytest.approx(len(plan) / 3.2 * read(plan) / 604, rel=0.01)
+        seconds.append(made.seconds)
+    assert seconds[1] > 5 * seconds[0] > 5 * len(plan) / 3.2
+    assert estimate(pairs(200, API)).seconds == estimate(pairs(2_000, API)).seconds
+
+
+def test_a_long_reply_adds_to_what_a_long_prompt_takes() -> None:
+    """A prompt of twice the characters takes 2 times, a long reply 9 times more: 11 times."""
+    guess = EMBEDDED.about.speed.guess
+    plain = guess(EMBEDDED.model, 1, long_answer=False, signs_read=300)
+    assert plain == pytest.approx(3.2)  # a short prompt is not taken to be faster
+    assert guess(EMBEDDED.model, 1, long_answer=False, signs_read=1_208) == pytest.approx(1.6)
+    assert guess(EMBEDDED.model, 1, long_answer=True, signs_read=1_208) == pytest.approx(3.2 / 11)
 
 
 def test_the_smallest_change_of_a_balanced_study() -> None:

@@ -3,7 +3,13 @@
 import pytest
 
 from rubriclab.model.data import Criterion, Option
-from rubriclab.model.passing import check_passes, looks_reversed, named_by_score, passing_score
+from rubriclab.model.passing import (
+    check_cut,
+    check_passes,
+    looks_reversed,
+    named_by_score,
+    passing_score,
+)
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import LabError
 from rubriclab.runs.loading import plan_of_file
@@ -50,6 +56,23 @@ def test_criteria_with_the_same_scores_pass_at_the_same_one():
     check_passes([one, criterion("Pass", "Fail", name="Same")], ReadingPart(passes="Pass"))
     with pytest.raises(LabError, match="score 1 of “Ok” and score 2 of “Other”"):
         check_passes([one, other], ReadingPart(passes="Pass"))
+
+
+@pytest.mark.parametrize(
+    ("cut", "said"),
+    [
+        (7, "cut is 7, but scores run from 1 to 5, so none would pass"),
+        (1, "cut is 1, but scores run from 1 to 5, so all would pass. Use a number above 1"),
+    ],
+)
+def test_cut_that_splits_no_scale_is_refused(cut, said):
+    scales = [(1, 2, 3, 4, 5), (0, 1)]
+    with pytest.raises(LabError, match=said):
+        check_cut(scales[:1], ReadingPart(cut=cut))
+    # One scale that it splits is enough; a run of choices has none.
+    check_cut(scales, ReadingPart(cut=1))
+    check_cut([()], ReadingPart(cut=cut))
+    check_cut(scales, ReadingPart())
 
 
 def test_passes_without_a_scale_of_two_scores_is_refused():
