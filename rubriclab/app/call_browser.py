@@ -151,7 +151,8 @@ def _filtered(run: Run, arm: Arm) -> tuple[pd.DataFrame, Arm | None]:
         positions.insert(0, "0")  # a tie
     with st.container(horizontal=True, vertical_alignment="bottom"):
         score = _filter("score", scores) if scores else None
-        position = _filter("position", positions)
+        listed = arm.condition.reorder != "examples"  # no score is one of what they list
+        position = _filter("position", positions) if listed else None
         status = _filter("status", list(STATUSES))
         criterion = _filter("criterion", criteria, 160) if criteria else None
         differ = _filter("differ", list(others), 160, "Differs from") if others else None
@@ -278,6 +279,8 @@ def _columns(frame: pd.DataFrame, arm: Arm) -> pd.DataFrame:
         columns = ["item_id", "criterion", "score", "position", "ordering"]  # long orders last
     elif arm.condition.chooses:
         columns = ["item_id", "position", "ordering"]
+    elif arm.condition.reorder == "examples":
+        columns = ["item_id", "ordering", "score"]
     elif _criteria(arm):
         columns.insert(1, "criterion")
     if set(frame["status"]) != {"ok"}:
@@ -339,6 +342,8 @@ def _call_title(arm: Arm, facts: dict[str, Any]) -> str:
         return f"{title} · chose **{outcome['score']:g}**, at position {outcome['position']}"
     if facts["status"] != "ok":
         return f"{title} · {facts['status']}"
+    if arm.condition.reorder == "examples":
+        return f"{title} · score **{outcome['score']:g}**"
     if not arm.condition.chooses:
         return title
     if outcome["position"]:

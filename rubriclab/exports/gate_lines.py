@@ -116,7 +116,7 @@ def _change(
     condition: Condition, question: str, change: Change, level: float, rate: PassRate | None
 ) -> str:
     """Say how much a question changed, which way, with its interval."""
-    points = question == "level" or (question == "order" and condition.joint)
+    points = question == "level" or (question == "order" and condition.in_points)
     form, unit, scale = (".2f", " points", 1.0) if points else (".0f", " percentage points", 100.0)
     key = "order_points_said" if question == "order" and points else f"{question}_said"
     names = {}

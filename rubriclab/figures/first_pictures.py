@@ -19,6 +19,7 @@ from rubriclab.figures.pictures import (
     SAME,
     UNKNOWN_CLASS,
     Shown,
+    example_cells,
     main_picture,
     score_cells,
     share_bars,
@@ -64,8 +65,9 @@ def first_picture(findings: Findings, subject: Subject, condition: int) -> Shown
             note = "swapped_note" if subject.kind == "pairs" else "listed_note"
             arm = findings.judgments.arms[condition]
             return Shown(title, _winners(subject, arm), say(note, WORDS))
-        case "criteria":
-            cells = target_cells(findings, condition)
+        case "criteria" | "examples" | "passages":
+            drawn_as = target_cells if subject.kind == "criteria" else example_cells
+            cells = drawn_as(findings, condition)
             listed = None if cells is None else _with_listed(cells)
             return Shown(title, listed, say("caption", sentence_tables(subject)))
         case _:
@@ -250,7 +252,8 @@ def order_means(arm: Arm) -> OrderMeans | None:
     Answers that lack a score in any of the orders are left out, so that all means are of the same
     answers.
     """
-    if arm.condition.reorder != "options" or not 1 < len(arm.shown) <= MOST_ORDERS:
+    listed_alone = arm.condition.reorder in ("options", "examples")
+    if not listed_alone or not 1 < len(arm.shown) <= MOST_ORDERS:
         return None
     rows = np.flatnonzero(arm.ok)
     cell = arm.text[arm.item[rows]] * len(arm.shown) + arm.order[rows]
@@ -264,11 +267,22 @@ def order_means(arm: Arm) -> OrderMeans | None:
     listed = [tuple(row) for row in arm.shown.tolist()]
     upwards = tuple(range(arm.positions))
     return OrderMeans(
-        tuple(" ".join(f"{arm.names[code]:g}" for code in order) for order in listed),
+        tuple(" ".join(_entries(arm)[code] for code in order) for order in listed),
         scores,
         listed.index(upwards) if upwards in listed else -1,
         listed.index(upwards[::-1]) if upwards[::-1] in listed else -1,
     )
+
+
+def _entries(arm: Arm) -> list[str]:
+    """Return what an order lists, as people read it: scores, or examples by their labels.
+
+    Examples have their numbers instead where a label is there twice.
+    """
+    labels = [f"{label:g}" for label in arm.condition.labels]
+    if labels and len(set(labels)) == len(labels):
+        return labels
+    return [f"{name:g}" for name in arm.names]
 
 
 def mean_by_order(subject: Subject, measured: OrderMeans) -> Shown:
