@@ -131,9 +131,7 @@ def test_without_labels_only_the_order_is_asked_about() -> None:
     pull = rng.normal(0, 1, (40, 4))
     shown = np.tile(FOUR, (2, 1))
     true = rng.normal(3, 0.5, (40, 1)) + pull[:, shown[:, -1]] + rng.normal(0, 0.5, (40, 24))
-    made = decide(
-        answers(np.clip(np.rint(true), 1, 5), FOUR, np.zeros(0)), Smallest()
-    )
+    made = decide(answers(np.clip(np.rint(true), 1, 5), FOUR, np.zeros(0)), Smallest())
     assert list(made.questions) == ["mean", "single"]
     assert made.gate.open
     assert made.questions["single"].word == "effect"
@@ -141,10 +139,7 @@ def test_without_labels_only_the_order_is_asked_about() -> None:
 
 def test_without_labels_a_judge_that_ignores_them_is_not_accused() -> None:
     rng = np.random.default_rng(9)
-    opened = [
-        gate(cells(_unlabelled(rng, 30))).open
-        for _ in range(20)
-    ]
+    opened = [gate(cells(_unlabelled(rng, 30))).open for _ in range(20)]
     assert sum(opened) <= 3
 
 

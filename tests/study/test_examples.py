@@ -100,9 +100,9 @@ def test_only_the_examples_change_places_in_the_prompt() -> None:
     # the score options keep the order of the rubric
     assert text.index("Score 1: level 1") < text.index("Score 5: level 5")
     swapped = text.replace("It is blue.\nScore: 2", "@1").replace("Scattering.\nScore: 4", "@2")
-    assert last.messages[0]["content"] == swapped.replace(
-        "@1", "Scattering.\nScore: 4"
-    ).replace("@2", "It is blue.\nScore: 2")
+    assert last.messages[0]["content"] == swapped.replace("@1", "Scattering.\nScore: 4").replace(
+        "@2", "It is blue.\nScore: 2"
+    )
     assert first.ordering.labels == ("2", "1", "4")
 
 
@@ -163,7 +163,9 @@ def test_labels_that_are_all_the_same_count_as_none() -> None:
 def test_a_label_that_is_not_on_the_scale_is_shown_and_noted() -> None:
     made = examples_plan([{"text": "a", "label": 7}, {"text": "b", "label": 1}])
     assert made.conditions[0].labels == (7.0, 1.0)
-    assert any("“7” of an example is not on the scale of “quality” (1 to 5)" in n for n in made.notes)
+    assert any(
+        "“7” of an example is not on the scale of “quality” (1 to 5)" in n for n in made.notes
+    )
     assert "Score: 7" in next(made.calls()).messages[0]["content"]
 
 
@@ -182,7 +184,9 @@ def test_answers_with_another_list_than_most_are_left_out() -> None:
     short = [{"text": "far", "gold": False}, {"text": "the answer", "gold": True}]
     made = examples_plan(column="passages", dataset=passages(4, short, GOLD))
     assert made.planned == (3 * 6 * 2,)
-    assert any(note.startswith("1 answer left out: their list in “passages”") for note in made.notes)
+    assert any(
+        note.startswith("1 answer left out: their list in “passages”") for note in made.notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,7 +208,7 @@ def test_a_column_without_lists_is_refused_with_its_answer(given: str, said: str
 
 
 def test_a_missing_column_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(LabError, match="no column “context”. Columns without .* are passages"):
+    with pytest.raises(LabError, match=r"no column “context”\. Columns without .* are passages"):
         examples_plan(column="context", dataset=passages(2, GOLD))
 
 
@@ -247,9 +251,7 @@ kind = "simulated"
         ('[examples]\nfile = "s.csv"', "alone = true", "leave it out, or leave out examples"),
     ],
 )
-def test_what_examples_are_not_asked_with_is_refused(
-    examples: str, design: str, said: str
-) -> None:
+def test_what_examples_are_not_asked_with_is_refused(examples: str, design: str, said: str) -> None:
     with pytest.raises(LabError) as fault:
         study_from_toml(STUDY.format(examples=examples, design=design))
     assert said in str(fault.value)
@@ -276,7 +278,7 @@ def test_examples_are_a_study_of_their_own() -> None:
     ],
 )
 def test_a_file_that_holds_no_examples_is_refused(shots: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="“shots.csv”") as fault:
+    with pytest.raises(LabError, match=r"“shots\.csv”") as fault:
         plan_of_file(study_folder(tmp_path, shots))
     assert said in str(fault.value)
 
@@ -285,7 +287,9 @@ def study_folder(folder: Path, shots: str, more: str = "") -> Path:
     """A study file with its data, rubric and examples beside it."""
     (folder / "answers.csv").write_text(
         "id,instruction,response\n"
-        + "".join(f"a{k},Why is the sky blue ({k})?,A long answer {k} about the sky.\n" for k in range(3)),
+        + "".join(
+            f"a{k},Why is the sky blue ({k})?,A long answer {k} about the sky.\n" for k in range(3)
+        ),
         "utf-8",
     )
     (folder / "rubric.yaml").write_text(
@@ -366,8 +370,9 @@ def test_a_pasted_prompt_is_taken_apart_at_its_examples(tmp_path: Path) -> None:
     calls = {call.ordering.shown: call for call in made.calls() if call.items == (1,)}
     # the file has the good one first, the prompt the bad one
     assert calls[2, 1].messages[0]["content"] == PASTED
-    assert "Example A: good, really\nGrade: 5\n\nExample B: bad\nGrade: 1\n" in (
-        calls[1, 2].messages[0]["content"]
+    assert (
+        "Example A: good, really\nGrade: 5\n\nExample B: bad\nGrade: 1\n"
+        in (calls[1, 2].messages[0]["content"])
     )
     assert made.previews()[0].ordering.shown == (2, 1)
 
