@@ -692,7 +692,7 @@ def _positions(sizing: _Sizing) -> PositionVerdict:
     reach, most = 1.0, 1 - 1 / n
     if table.criteria:
         reach = most = sizing.span
-    elif table.labels is not None:
+    elif table.labels is not None and len(table.labels):
         reach = most = reach_of_labels(table.shown, table.labels, sizing.span)
     ones = np.ones((int(usable.sum()), 1))
     top, bottom = _unit_sums(table.unit[usable], table.lean[usable], ones)
