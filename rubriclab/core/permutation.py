@@ -346,7 +346,7 @@ def _directions_of_loss(answers: Answers, item: Ints, order: Ints, shown: Ints) 
     if answers.criteria:
         return np.asarray(of_call)
     if answers.labels is not None:
-        # A reply may be lost for the label of the example at a place.
+        # A reply may be lost for the label of the example at a position.
         at_position = answers.labels[shown] if len(answers.labels) else np.zeros((len(shown), 0))
         return np.concatenate([of_call, at_position[order]], axis=1)
     chosen = _chosen_in_other_orders(answers, item, order, shown)

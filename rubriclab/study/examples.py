@@ -1,7 +1,7 @@
 """Read the examples that a study shows before the answer, and give them to its subjects.
 
 Their texts are shown word for word. Their labels are shown too, but what results rest on is the
-score that each label stands for: does the judge's score follow the label of the example at a place?
+score that each label stands for: does the judge's score follow the label at a position?
 Of passages some hold the answer (``gold``). The judge never sees which, and a passage counts as 1
 or 0.
 """

@@ -126,8 +126,8 @@ def test_results_name_the_place_and_show_heatmap_and_orders(lab: Lab) -> None:
     app = healthy(lab("results", run=run))
     said = texts(app)
     assert "judge-7b scores higher when the example with the highest label is listed last" in said
-    assert "Does the score follow the label of the example at a place?" in said
-    assert "How the score moves with the example at a place" in said
+    assert "Does the score follow the label of the example at a position?" in said
+    assert "How the score moves with the example at a position" in said
     assert "Click a cell" not in said  # a score is none of the examples
     assert "Orders" in [tab.label for tab in app.tabs]
     said = texts(healthy(lab("results", run=run, tab="Orders")))

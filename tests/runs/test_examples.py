@@ -187,7 +187,7 @@ def test_the_heatmap_is_place_by_label_and_every_order_has_its_mean(
     findings = found(store, finished(monkeypatch, store, plan, follower(0.3)))
     subject = subject_of(findings)
     shown = first_picture(findings, subject, 0)
-    assert shown.title == "How the score moves with the example at a place"
+    assert shown.title == "How the score moves with the example at a position"
     assert shown.picture is not None
     assert [line.name for line in shown.picture.series] == [
         "label 1",
