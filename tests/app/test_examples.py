@@ -1,15 +1,21 @@
 """The pages of a study that reorders examples: Set up, a reload, Results."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 from streamlit.testing.v1 import AppTest
 
+from rubriclab.app import state
 from rubriclab.app.draft import study_toml
 from rubriclab.app.kept_draft import Numbers, draft_of, read_text, text_of
+from rubriclab.exports.presentation import one_page
 from rubriclab.model.judgment import Condition, JudgmentTable, Ordering
 from rubriclab.model.orders import even_orders
 from rubriclab.model.study import study_from_toml
+from rubriclab.words.presented import presented
+from rubriclab.words.subject import subject_of
 from tests.app.conftest import HOSTILE, Lab, healthy, kept, texts
 from tests.app.test_setup import confirmed, held, step, uploaded
 from tests.tables import items_frame, rows_frame
@@ -147,3 +153,31 @@ def test_hostile_labels_are_text(lab: Lab) -> None:
     for part in (*app.markdown, *app.caption):
         if part.allow_html:
             assert "<img src=x" not in part.value
+
+
+def test_two_judges_and_two_runs_are_compared(lab: Lab) -> None:
+    follows, ignores = examples_table(0.2), examples_table(0.0, name="judge-8b")
+    both = replace(
+        follows,
+        conditions=(*follows.conditions, *ignores.conditions),
+        rows=pd.concat(
+            [follows.rows, ignores.rows.assign(condition=1, call=ignores.rows["call"] + 960)],
+            ignore_index=True,
+        ),
+    )
+    one = kept(both)
+    said = texts(healthy(lab("results", run=one, tab="Judges")))
+    assert "judge-8b" in said
+    app = healthy(lab("compare", **{"with": [f"{one}:0", f"{one}:1"]}))
+    assert "judge-7b depends more on the order than judge-8b" in texts(app)
+
+
+def test_a_judge_is_presented_and_exported(lab: Lab) -> None:
+    run = kept(examples_table(0.2))
+    healthy(lab("results", run=run, present="1"))
+    healthy(lab("export", run=run))
+    findings = state.findings(run)
+    assert "listed last" in one_page(findings)
+    told = presented(findings, subject_of(findings))
+    assert told.question == "Does it score the answer, or the order of the examples?"
+    assert "Before each answer it saw the same examples, in 12 orders, each twice" in told.asked
