@@ -538,6 +538,9 @@ def load(study: Study) -> None:
     elif absent:
         open_step(1)
         announce("Loaded. Its data are not here yet.")
+    elif study.examples is not None and study.examples.file:
+        open_step(4)
+        announce("Loaded. Its examples are not here yet.")
     else:
         open_step(0)
         announce("Loaded.")

@@ -2,7 +2,7 @@
 
 Their texts are shown word for word. Their labels are shown too, but what results rest on is the
 score that each label stands for: does the judge's score follow the label at a position?
-Of passages some hold the answer (``gold``). The judge never sees which, and a passage counts as 1
+Of passages some hold the answer (``gold``). The prompt never says which, and a passage counts as 1
 or 0.
 """
 
