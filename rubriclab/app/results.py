@@ -688,9 +688,12 @@ def _measured_orders(chosen: Chosen, answer: Answer, measured: OrderMeans) -> No
     with means:
         shown = mean_by_order(subject, measured)
         st.markdown(f"**{shown.title}**")
+        named = ""
+        if subject.reorder == "examples":
+            named = " Examples are named by their labels, or numbered where two have the same."
         st.caption(
             f"Every dot is the mean of the same {count(len(measured.scores), 'answer')}. Only the "
-            "order of the list differs."
+            f"order of the list differs.{named}"
         )
         answer_tabs.show_picture(shown, f"means-{chosen.condition}", None)
     with answers:
