@@ -106,10 +106,14 @@ def with_examples(
     if part.shown:
         _check([example.text for example in part.shown], "[examples]")
     made, notes = [], dict[str, None]()
+    same: dict[str, _Listed] = {}  # by criterion, where all answers have the same examples
     for subject in subjects:
         criterion = subject.criteria[0]
+        if part.shown and criterion.name not in same:
+            shown = examples_of(part, subject.text, criterion)
+            same[criterion.name] = _Listed(shown, passages=False)
         if part.shown:
-            given = _Listed(examples_of(part, subject.text, criterion), passages=False)
+            given = same[criterion.name]
         else:
             given = _of_column(subject.text, part.column, criterion)
         values = () if given.passages else tuple(example.value for example in given.examples)
@@ -120,8 +124,8 @@ def with_examples(
         left = count(len(made) - len(kept), "answer")
         kind = kept[0].shape
         notes[
-            f"{left} left out: their list in “{shorten(part.column)}” has not the "
-            f"{kind.positions} entries and labels that most have."
+            f"{left} left out: most lists in “{shorten(part.column)}” have {kind.positions} "
+            f"entries with the same labels, and theirs do not."
         ] = None
     if not kept[0].shape.labels:
         notes[
