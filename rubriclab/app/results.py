@@ -14,7 +14,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-import pandas as pd
 import streamlit as st
 
 from rubriclab.app import (
@@ -569,11 +568,9 @@ def _costs(chosen: Chosen) -> None:
         return
     st.markdown("**Bias Cost of each order** · percentage points, as in the paper")
     st.markdown(safe(cost_sentence(chosen.findings, chosen.condition)))
-    table = pd.DataFrame(
-        [{"Order": row.of["order"], "Bias Cost": row.value} for row in rows[:MOST_COSTS]]
-    )
-    config = {"Bias Cost": st.column_config.NumberColumn(format="%.1f")}
-    st.dataframe(table, hide_index=True, width="content", column_config=config)
+    # Ten lines of plain text: a data frame would load half a megabyte of code for them.
+    lines = [f"| {safe(row.of['order'])} | {row.value:.1f} |" for row in rows[:MOST_COSTS]]
+    st.markdown("\n".join(["| Order | Bias Cost |", "|:--|--:|", *lines]))
 
 
 def _people(chosen: Chosen) -> None:

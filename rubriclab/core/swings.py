@@ -227,6 +227,10 @@ def ranked(answers: Mapping[str, Tried]) -> list[Swing]:
     return sorted(swings, key=lambda swing: (-swing.apart, -swing.first, swing.name))
 
 
+FAR = 2
+"""Points from which on an answer has moved far."""
+
+
 @dataclass(frozen=True)
 class SwingCounts:
     """How many answers moved by 2 points or more, by less, and not at all."""
@@ -238,7 +242,7 @@ class SwingCounts:
 
 def count_swings(swings: Sequence[Swing]) -> SwingCounts:
     """Count the answers by how far they moved."""
-    far = sum(swing.apart >= 2 for swing in swings)
+    far = sum(swing.apart >= FAR for swing in swings)
     none = sum(swing.apart == 0 for swing in swings)
     return SwingCounts(far, len(swings) - far - none, none)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rubriclab.core.judgments import TIE as NO_WINNER_POSITION
 from rubriclab.core.judgments import Arm
 from rubriclab.core.swings import (
+    FAR,
     TIE,
     Entry,
     OrderResult,
@@ -201,7 +202,7 @@ def swing_example(
     text = "" if subject.reorder in CHOICES else text_of(int(arm.call[row]))
     return SwingExample(
         title=say(f"title_{subject.reorder}", WORDS, points=points, **fields),
-        sentence=_sentence(subject, swings),
+        sentence=_sentence(subject, swings, len(answers)),
         item=str(ids.iloc[arm.item[row]]),
         text=shorten(" ".join(text.split()), most),
         low=_stack(subject, answers[name], widest.low),
@@ -227,9 +228,12 @@ def _chosen(subject: Subject, swings: list[Swing], answers: dict[str, Tried]) ->
     return max(widest, key=at_named)
 
 
-def _sentence(subject: Subject, swings: list[Swing]) -> str:
-    """Say that the example was picked, how far the others move, and whether noise is in it."""
-    moved = _how_far(subject, swings)
+def _sentence(subject: Subject, swings: list[Swing], judged: int) -> str:
+    """Say that the example was picked, how far the others move, and whether noise is in it.
+
+    ``judged``: all answers. Some may have no two orders in which they got the same score each time.
+    """
+    moved = _how_far(subject, swings, judged)
     if not subject.repeated:
         return f"{moved} {say('asked_once', WORDS)}"
     noise = math.nan if subject.single is None else subject.single.own_noise
@@ -238,20 +242,26 @@ def _sentence(subject: Subject, swings: list[Swing]) -> str:
     return f"{moved} {say('noisy', WORDS, noise=number(100 * noise, '.0f'))}"
 
 
-def _how_far(subject: Subject, swings: list[Swing]) -> str:
+def _how_far(subject: Subject, swings: list[Swing], judged: int) -> str:
+    """Say of how many answers the example was picked, and how far the others move."""
     counts = count_swings(swings)
     many = count(len(swings), unit_noun("", subject.reorder))
+    if len(swings) < judged:
+        of_which = "repeats_agree" if subject.repeated else "two_read"
+        many = say(of_which, WORDS, some=f"{many} (of {judged:,})")
+    moved = len(swings) - counts.none
     if subject.reorder in CHOICES:
-        changed = len(swings) - counts.none
-        return say("changed", WORDS, changed=f"{changed:,}", many=many)
+        return say("changed", WORDS, changed=f"{moved:,}", many=many)
     widest = sum(swing.apart == swings[0].apart for swing in swings)
     picked = "one_of" if widest > 1 else "widest"
     fields = {"widest_of": f"{widest:,}", "many": many}
+    short = max(subject.scores) - min(subject.scores) < FAR
+    far = moved if short else counts.two_or_more
     rest = say(
-        "rest",
+        "rest_short" if short else "rest",
         WORDS,
-        two=f"{counts.two_or_more:,}",
-        move="moves" if counts.two_or_more == 1 else "move",
+        far=f"{far:,}",
+        move="moves" if far == 1 else "move",
         none=f"{counts.none:,}",
     )
     return f"{say(picked, WORDS, **fields)} {rest}"

@@ -37,19 +37,22 @@ def answerable(table: JudgmentTable) -> tuple[str, list[Answerable]]:
 
     Counted over items that have a parsed judgment.
     """
-    rows = table.rows[table.rows["status"] == Status.OK]
+    # A call about several criteria or answers is one thing: the first of its items names it.
+    first = table.rows.groupby(["condition", "call"])["item"].transform("min")
+    asked_about = table.rows.assign(about=first)
+    rows = asked_about[asked_about["status"] == Status.OK]
     if not table.conditions or rows.empty:
         return "no judgment that could be read", []
     reorder = table.conditions[0].reorder
     noun = NOUNS.get(reorder, "answer")
-    seen = rows.groupby(["condition", "item"])["ordering"]
-    # One entry for each item under one judge and strategy.
-    orders, calls = seen.nunique(), seen.size()
+    seen = rows.groupby(["condition", "about"])
+    # One entry for each of them under one judge and strategy.
+    orders, calls = seen["ordering"].nunique(), seen["call"].nunique()
     items = np.unique(rows["item"])
-    if noun == "answer":  # under several criteria it is one
+    if reorder not in ("pairs", "lists"):  # under several criteria it is one
         items = table.items["item_id"].iloc[items].unique()
     # A lost reply was asked in its order all the same.
-    asked = table.rows.groupby(["condition", "item"])["ordering"].nunique()
+    asked = asked_about.groupby(["condition", "about"])["ordering"].nunique()
     asked = asked.loc[orders.index]
     each = _orders_of_each(int(asked.min()), int(asked.max()), pairs=reorder == "pairs")
     return f"{count(len(items), noun)}, {each} each", list(_questions(table, rows, orders, calls))

@@ -20,7 +20,7 @@ from rubriclab.figures.marks import DARK, LIGHT
 from rubriclab.model.study import ReadingPart
 from rubriclab.store.bundle import read_bundle
 from rubriclab.words.subject import subject_of
-from tests.tables import ORDERS, findings, options
+from tests.tables import ORDERS, criteria, findings, options
 from tests.words import made
 
 
@@ -100,6 +100,27 @@ def test_the_example_swings_most_and_shows_the_bias_that_is_named() -> None:
     second = swing_example(pairs, subject_of(pairs, 1), lambda _: "")
     assert second is not None
     assert (second.low.foot, second.high.foot) == ("shown second", "shown second")
+
+
+def test_the_example_says_among_how_many_it_was_picked() -> None:
+    """Of 40 answers the first 30 repeat themselves; a scale of two scores has no 2 points."""
+    first = np.array([order[0] for order in ORDERS], dtype=float)
+    noisy = np.where(first < 5, first + 1, first - 1)
+    score = np.tile(np.concatenate([first, first]), (40, 1))
+    score[30:, len(ORDERS) :] = noisy
+    orders = np.tile(np.arange(len(ORDERS)), 2)
+    found = findings(options(score, ORDERS, orders))
+    example = swing_example(found, subject_of(found), lambda _: "")
+    assert example is not None
+    assert "widest of 30 answers (of 40) whose repeats agree in two orders." in example.sentence
+    shown = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 1, 2]]
+    moved = np.array([[[2.0 if c == order[0] else 1.0 for c in range(3)] for order in shown]] * 30)
+    narrow = criteria(moved, shown[:3], order=[0, 1, 2, 0])
+    conditions = tuple(replace(one, scores=(1, 2)) for one in narrow.conditions)
+    found = findings(replace(narrow, conditions=conditions))
+    example = swing_example(found, subject_of(found), lambda _: "")
+    assert example is not None
+    assert example.sentence.startswith("One of the 30 widest of 30 texts. 30 move, 0 not at all.")
 
 
 def test_an_order_whose_repeats_differ_is_no_example() -> None:

@@ -892,6 +892,17 @@ def test_an_answer_under_two_criteria_is_one_answer() -> None:
     assert answerable(both)[0].startswith("6 answers,")
 
 
+def test_what_criteria_can_answer_counts_texts_and_calls_not_criteria() -> None:
+    """20 texts with three criteria each, one call a text: 20 more calls, in another order."""
+    ids = [f"text-{k}" for k in range(20)]
+    table = criteria(np.full((20, 1, 3), 3.0), [[0, 1, 2]], item_id=ids)
+    head, questions = answerable(table)
+    assert head == "20 texts, one order each"
+    single, noise = (questions[k] for k in (1, 2))
+    assert (single.answered, single.calls) == (False, 20)
+    assert (noise.answered, noise.calls) == (False, 20)
+
+
 def test_no_band_stands_around_a_difference_that_few_groups_leave_undecided() -> None:
     given = made.findings(made.options_table({"a": made.by_quality, "b": made.by_quality}))
     pair = paired(given, 0, given, 1)
