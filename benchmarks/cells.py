@@ -251,6 +251,23 @@ def joint_maker(about: About) -> Callable[..., Answers]:
     )
 
 
+def example_maker(about: About) -> Callable[..., Answers]:
+    """Reads "4 examples", "no labels", "one gold of 4" and "clusters of 3" of the judge."""
+    count = int(re.findall(r"(\d+) examples|gold of (\d+)", about.judge)[0][0] or 4)
+    labels: tuple[float, ...] = foreign.EXAMPLE_LABELS[count]
+    if "gold" in about.judge:
+        labels = (1.0, 0.0, 0.0, 0.0)
+    return partial(
+        foreign.example_answers,
+        labels=labels,
+        kind=about.kind,
+        size=about.size,
+        lost=0.1 * ("lost" in about.planted),
+        clusters=3 if "clusters" in about.judge else 1,
+        known="no labels" not in about.judge,
+    )
+
+
 def choice_maker(about: About) -> Callable[..., Answers]:
     return partial(
         foreign.choice_answers,
@@ -282,6 +299,7 @@ MAKERS: dict[str, Callable[[About], Callable[..., Answers]]] = {
     "answers in one call": joint_maker,
     "pairs": choice_maker,
     "lists of 4": choice_maker,
+    "examples": example_maker,
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from functools import cache
 from itertools import permutations
 from typing import Any
@@ -20,6 +21,7 @@ from scipy import special
 from rubriclab.core.cells import Answers
 from rubriclab.core.company_effects import with_vectors
 from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.orders import orders_of_examples
 from tests.tables import (
     CUTS,
     balanced_orders,
@@ -434,6 +436,53 @@ def joint_answers(
     orders = rotations(4, both=True)
     made = choices(score - 1, np.tile(np.arange(8), repeats), orders, points=np.arange(1.0, 6.0))
     return dataclasses.replace(made, interchangeable=interchangeable)
+
+
+EXAMPLE_LABELS = {2: (1.0, 5.0), 3: (1.0, 3.0, 5.0), 4: (1.0, 2.0, 4.0, 5.0)}
+"""Labels of so many examples, in the order of their file."""
+
+
+def example_answers(
+    rng: Generator,
+    units: int,
+    labels: Sequence[float] = EXAMPLE_LABELS[4],
+    kind: str = "nothing",
+    size: float = 0.0,
+    lost: float = 0.0,
+    clusters: int = 1,
+    known: bool = True,
+) -> Answers:
+    """Scores 1 to 5 of answers behind examples in balanced orders, each asked twice.
+
+    An answer's quality has a standard deviation of 0.8 points, and a call noise of 0.7. ``last``:
+    ``size`` points are added for each point by which the last example's label is above their mean.
+    ``cancel``: each answer has a pull of its own to that label, with a standard deviation of
+    ``size``. ``clusters``: so many answers share half of their quality. ``known``: whether the
+    labels are known to the lab.
+    """
+    values = np.asarray(labels)
+    orders = np.array(orders_of_examples(range(len(values))))
+    shown = np.tile(orders, (2, 1))
+    above = values[shown[:, -1]] - values.mean()
+    pull = np.zeros((units, 1))
+    if kind == "last":
+        pull += size
+    elif kind == "cancel":
+        pull += rng.normal(0, size, (units, 1))
+    shared = np.repeat(rng.normal(0, 1, -(-units // clusters)), clusters)[:units, None]
+    own = rng.normal(0, 1, (units, 1))
+    quality = own if clusters == 1 else np.sqrt(0.5) * (shared + own)
+    noise = rng.normal(0, 0.7, (units, len(shown)))
+    score = np.clip(np.rint(3 + 0.8 * quality + pull * above + noise), 1, 5)
+    score[rng.random(score.shape) < lost] = np.nan
+    made = choices(
+        score - 1,
+        np.tile(np.arange(len(orders)), 2),
+        orders,
+        unit=np.arange(units) // clusters,
+        points=np.arange(1.0, 6.0),
+    )
+    return dataclasses.replace(made, labels=values if known else np.zeros(0))
 
 
 def winners(

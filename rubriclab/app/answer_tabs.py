@@ -17,7 +17,8 @@ from rubriclab.app.frame import PAGES, fold, safe
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.exports.table import spoken as spoken_table
 from rubriclab.figures.judge_pictures import balanced_against_fixed, orders_enough
-from rubriclab.figures.pictures import Shown, generic
+from rubriclab.figures.marks import Picture
+from rubriclab.figures.pictures import CLICK, Shown, generic
 from rubriclab.figures.tab_pictures import (
     calls_curve,
     pass_fail_forest,
@@ -135,13 +136,19 @@ def answer_with_picture(
             show_picture(shown, key, None)
 
 
+def leads_to_calls(picture: Picture) -> bool:
+    """Return whether a click on a cell of a picture opens the calls that it is about."""
+    hovers = (point.hover for point in picture.points)
+    return picture.kind in WITH_CELLS and any(CLICK in hover for hover in hovers)
+
+
 def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) -> None:
     """Draw a picture with its note, or nothing if it could not be drawn.
 
     ``on_click``: called after a click on a cell. Only heatmaps have cells.
     """
     if shown.picture is not None:
-        clicked = on_click if shown.picture.kind in WITH_CELLS else None
+        clicked = on_click if leads_to_calls(shown.picture) else None
         chart(shown.picture, key=key, on_select=clicked, note=shown.note)
 
 

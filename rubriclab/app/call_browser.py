@@ -155,7 +155,8 @@ def _filtered(run: Run, arm: Arm, rate: PassRate | None) -> tuple[pd.DataFrame, 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         named = str if rate is None else partial(_score_option, rate=rate)
         score = _filter("score", scores, named=named) if scores else None
-        position = _filter("position", positions)
+        listed = arm.condition.reorder != "examples"  # no score is one of what they list
+        position = _filter("position", positions) if listed else None
         status = _filter("status", list(STATUSES))
         criterion = _filter("criterion", criteria, 160) if criteria else None
         differ = _filter("differ", list(others), 160, "Differs from") if others else None
@@ -303,6 +304,8 @@ def _columns(frame: pd.DataFrame, arm: Arm, rate: PassRate | None) -> pd.DataFra
         columns = ["item_id", "criterion", "score", "position", "ordering"]  # long orders last
     elif arm.condition.chooses:
         columns = ["item_id", "position", "ordering"]
+    elif arm.condition.reorder == "examples":
+        columns = ["item_id", "ordering", "score"]
     elif _criteria(arm):
         columns.insert(1, "criterion")
     if set(frame["status"]) != {"ok"}:
@@ -377,6 +380,8 @@ def _call_title(arm: Arm, facts: dict[str, Any], rate: PassRate | None) -> str:
         return f"{title} · chose **{safe(score)}**, at position {outcome['position']}"
     if facts["status"] != "ok":
         return f"{title} · {facts['status']}"
+    if arm.condition.reorder == "examples":
+        return f"{title} · score **{outcome['score']:g}**"
     if not arm.condition.chooses:
         return title
     if outcome["position"]:

@@ -21,7 +21,7 @@ from rubriclab.core.joined import Joined, joined
 from rubriclab.core.joined import Side as Joinable
 from rubriclab.core.operations import contrast
 from rubriclab.data.safe_files import csv_text
-from rubriclab.figures.pictures import score_cells, target_cells
+from rubriclab.figures.pictures import example_cells, score_cells, target_cells
 from rubriclab.figures.tab_pictures import difference_forest, shares_of_both
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import LabError, shorten
@@ -288,7 +288,10 @@ def _cells(sides: list[Side]) -> None:
         columns = st.columns(2, gap="large")
         for column, side in zip(columns, sides[first : first + 2], strict=False):
             findings = state.findings(side.run)
-            cells = target_cells if findings.conditions[side.code].joint else score_cells
+            asked = findings.conditions[side.code]
+            cells = target_cells if asked.joint else score_cells
+            if asked.reorder == "examples":
+                cells = example_cells
             picture = cells(findings, side.code)
             with column:
                 st.markdown(f"**{safe(side.name, 80)}**")

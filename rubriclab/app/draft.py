@@ -253,7 +253,7 @@ class Draft:
         return self._made(
             what,
             f"{part.model_dump_json()} {tables} {design.axes} {design.vary.wording} "
-            f"{self.study.prompt is None}",
+            f"{self.study.prompt is None} {self.study.examples}",
             make,
         )
 

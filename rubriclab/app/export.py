@@ -279,7 +279,11 @@ def _gate(run: Kept, judge: str) -> None:
     """Draw limits that this judge of the run supports, as a command and as a test."""
     limits = derived(run.findings, judge)
     for part in limits:
-        st.caption(safe(derived_line(part).removeprefix("# ").replace("  # ", ": ")))
+        st.caption(
+            safe(
+                derived_line(part, run.findings.conditions).removeprefix("# ").replace("  # ", ": ")
+            )
+        )
     useful = [str(part.limit) for part in limits if part.can_fail]
     if not useful:
         st.markdown(safe(say("not_derived", ("gate",))))

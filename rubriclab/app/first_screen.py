@@ -132,7 +132,7 @@ def verdict_rows(
 
 def _picture(shown: Shown, key: str, on_click: Callable[[], None]) -> None:
     """Draw the picture with its title and, where its cells lead to calls, a hint."""
-    clickable = shown.picture is not None and shown.picture.kind in answer_tabs.WITH_CELLS
+    clickable = shown.picture is not None and answer_tabs.leads_to_calls(shown.picture)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(shown.title, anchor=False)
         if clickable:

@@ -41,7 +41,7 @@ SHORT = {
     "single": "Changes single scores?",
 }
 """The questions as headings of narrow columns."""
-LISTED = ("options", "criteria", "responses", "pairs", "lists")
+LISTED = ("options", "criteria", "responses", "pairs", "lists", "examples")
 
 
 def has(several: Several) -> bool:

@@ -690,6 +690,8 @@ def _measured_orders(chosen: Chosen, answer: Answer, measured: OrderMeans) -> No
     with means:
         shown = mean_by_order(subject, measured)
         st.markdown(f"**{shown.title}**")
+        if subject.reorder == "examples":
+            of_all += " Examples are named by their labels, or numbered where two have the same."
         st.caption(of_all)
         answer_tabs.show_picture(shown, f"means-{chosen.condition}", None)
     with answers:

@@ -66,7 +66,12 @@ PAGE = 20
 """Runs on one page of the list."""
 REFRESH_SECONDS = 1.0
 """How often the progress of a run is drawn again."""
-ORDERED = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}
+ORDERED = {
+    "options": "score order",
+    "criteria": "criterion order",
+    "bare": "bare scores",
+    "examples": "example order",
+}
 """What a run reorders, as its row says; otherwise it is the order of answers."""
 STOPPED = (*STOPPED_WORDS, "planned")
 """States of runs that can go on."""

@@ -448,6 +448,8 @@ def _stop_early(held: Draft, plan: Plan) -> None:
     With few answers there is only one look, at the end, so there is nothing to ask.
     """
     design = held.study.design
+    if "examples" in design.axes:  # not known to work with them
+        return
     if not any(can_stop_early(part, plan.items) for part in plan.parts):
         return
     stops = ask(
@@ -536,6 +538,9 @@ def load(study: Study) -> None:
     elif absent:
         open_step(1)
         announce("Loaded. Its data are not here yet.")
+    elif study.examples is not None and study.examples.file:
+        open_step(4)
+        announce("Loaded. Its examples are not here yet.")
     else:
         open_step(0)
         announce("Loaded.")

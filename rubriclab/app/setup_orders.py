@@ -10,14 +10,20 @@ from typing import Any, get_args
 import pandas as pd
 import streamlit as st
 
-from rubriclab.app import setup_references
+from rubriclab.app import setup_examples, setup_references
 from rubriclab.app.draft import Draft, changed, written
 from rubriclab.app.forms import SETUP, ask, field, form
 from rubriclab.app.frame import fold, safe
 from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.model.data import Rubric
 from rubriclab.model.judge_options import Packing
-from rubriclab.model.orders import ALL_WITHOUT_ASKING, RANDOM_CALLS, STRATEGIES, Strategy
+from rubriclab.model.orders import (
+    ALL_WITHOUT_ASKING,
+    RANDOM_CALLS,
+    STRATEGIES,
+    Strategy,
+    orders_of_examples,
+)
 from rubriclab.model.study import (
     AnswerFormat,
     DesignPart,
@@ -84,23 +90,43 @@ def body(held: Draft) -> None:
     design, rubric = held.study.design, held.rubric()
     axes = _axes(held, rubric)
     values: dict[str, Any] = {"reorder": axes} | _comparison(held, axes)
+    behind_examples = axes == ["examples"]
+    if behind_examples:
+        setup_examples.body(held)
+    elif held.study.examples is not None:
+        held.change(examples=None)
     reordered = [axis for axis in axes if axis != "bare"]
     first = reordered[0] if reordered else "bare"
-    shown = _listed(rubric, first, values.get("k", design.k))
+    shown = _listed(held, rubric, first, values.get("k", design.k))
     if shown:
         values["strategies"] = _strategies(design, shown, first)
-        if first in ("options", "criteria", "responses"):
-            _exposure(values["strategies"], shown)
+        if first in ("options", "criteria", "responses", "examples"):
+            _exposure(values["strategies"], shown, first)
     values["alone"] = _alone(held, rubric, axes)
     with st.expander("Repeats, seed and answer format", icon=":material/tune:"):
         fields = WORDS["fields"]
         answer = fields["answer"] | {"format_func": WORDS["answers"].__getitem__}
         values |= form(design, fields | {"answer": answer}, columns=2, key="orders")
-    values["vary"] = _vary(held, rubric, axes)
+    if behind_examples:
+        # No results are known for examples with these.
+        values |= {"vary": VaryPart(), "stop": None}
+    else:
+        values["vary"] = _vary(held, rubric, axes)
     held.change(design=changed(design, **values))
+    if behind_examples:
+        _refuse_examples(held)
     if held.study.data:
         draw = partial(setup_references.body, held)
         fold("Reference answers for each score", draw, icon="edit_note", key="orders-references")
+
+
+def _refuse_examples(held: Draft) -> None:
+    """Raise LabError if examples are missing, or their orders would be drawn."""
+    part = held.study.examples
+    if part is None or part.file:
+        raise LabError(setup_examples.NOT_HERE)
+    if any(STRATEGIES[strategy.kind].drawn for strategy in held.study.design.strategies):
+        raise LabError("Examples need the same orders for all answers. Choose balanced orders.")
 
 
 def _axes(held: Draft, rubric: Rubric) -> list[str]:
@@ -126,7 +152,13 @@ def _axes(held: Draft, rubric: Rubric) -> list[str]:
         format_func=titles.__getitem__,
         captions=[reasons.get(kind, caption) for kind, caption in CAPTIONS.items()],
     )
-    others = [kind for kind in CAPTIONS if kind != first and (kind not in reasons or kind in own)]
+    others = [
+        kind
+        for kind in CAPTIONS
+        if kind not in (first, "examples")
+        and first != "examples"
+        and (kind not in reasons or kind in own)
+    ]
     # A chosen axis that is no longer offered would be an error in the widget.
     st.session_state["orders-also"] = [
         kind for kind in st.session_state.get("orders-also", own[1:]) if kind in others
@@ -249,11 +281,14 @@ def _calls_alone(held: Draft, criteria: int, repeats: int) -> int:
     return calls
 
 
-def _listed(rubric: Rubric, reorder: str, k: int) -> list[int | str]:
+def _listed(held: Draft, rubric: Rubric, reorder: str, k: int) -> list[int | str]:
     """Return what a call lists, to count orders and to read typed ones.
 
-    Candidates and answers are named by their rank.
+    Candidates, answers and examples are named by their rank.
     """
+    if reorder == "examples":
+        part = held.study.examples
+        return list(range(1, len(part.shown) + 1)) if part is not None else []
     if reorder == "options":
         return list(rubric.criteria[0].scores)
     if reorder == "criteria":
@@ -308,7 +343,7 @@ def _strategies(design: DesignPart, shown: list[int | str], axis: str) -> tuple[
     return tuple(sorted(parts, key=lambda part: names.index(part.name or part.kind)))
 
 
-def _exposure(parts: Sequence[StrategyPart], shown: Sequence[int | str]) -> None:
+def _exposure(parts: Sequence[StrategyPart], shown: Sequence[int | str], axis: str) -> None:
     """Show how often each strategy's different orders put each option at each position.
 
     Xu et al. v1, section 3: balanced orders show every option equally often at every position.
@@ -317,7 +352,7 @@ def _exposure(parts: Sequence[StrategyPart], shown: Sequence[int | str]) -> None
     known = {
         part.name or part.kind: orders
         for part in parts
-        if (orders := _different_orders(part, shown))
+        if (orders := _different_orders(part, shown, axis))
     }
     if not known or len(shown) > MOST_EXPOSED:
         return
@@ -339,12 +374,14 @@ def _exposure(parts: Sequence[StrategyPart], shown: Sequence[int | str]) -> None
 
 
 def _different_orders(
-    part: StrategyPart, shown: Sequence[int | str]
+    part: StrategyPart, shown: Sequence[int | str], axis: str
 ) -> Sequence[Sequence[int | str]]:
     """Return the orders that are known before a run: listed ones, or those of the strategy."""
     about = STRATEGIES[part.kind]
     if part.orders:
         return part.orders
+    if axis == "examples" and part.kind == "balanced":
+        return orders_of_examples(list[Any](shown))
     if about.drawn or about.orders is None:
         return ()
     if part.kind == "all" and len(shown) > ALL_WITHOUT_ASKING:
@@ -417,6 +454,8 @@ def _calls(part: StrategyPart, shown: Sequence[Any], repeats: int, axis: str) ->
     orders = len(about.orders(shown))
     if part.kind == "balanced" and compares:
         orders = len(shown)  # candidates are rotated, and not also reversed
+    if part.kind == "balanced" and axis == "examples":
+        orders = len(orders_of_examples(shown))
     asked_once = part.kind == "all" and len(shown) > ALL_WITHOUT_ASKING
     calls = orders if asked_once else orders * repeats
     return f"{count(orders, 'order')}, {count(calls, 'call')} per {subject}"

@@ -133,7 +133,7 @@ def _found(held: Draft, text: str, axis: str) -> Pasted:
         "columns": shown or None,
     }
     update: dict[str, Any] = {"prompt": validated(PromptPart, values)}
-    if not own and axis != "criteria":  # the rubric is what the prompt lists
+    if not own and axis not in ("criteria", "examples"):  # the rubric is what the prompt lists
         update["rubric"] = None
     try:
         return pasted_prompt(held.study.model_copy(update=update), text, held.uploads)

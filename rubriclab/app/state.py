@@ -261,7 +261,7 @@ def _means_by_position(arm: Arm) -> NDArray[np.float64] | None:
     """Return how far the mean score at each position lies from the overall mean, in points."""
     from rubriclab.core.cells import cells, from_arms
 
-    if not arm.condition.joint:
+    if not arm.condition.in_points or not arm.ok.any():
         return None
     table = cells(from_arms([arm]))
     return table.lean.mean(axis=0) if table.items else None

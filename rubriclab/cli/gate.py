@@ -155,7 +155,7 @@ def _derived(findings: Findings, judge: str, *, json: bool) -> Outcome:
         if len(names) > 1:
             lines.append(f"# {printable(name)}")
         for part in derived(findings, name):
-            lines.append(derived_line(part))
+            lines.append(derived_line(part, findings.conditions))
             if part.can_fail:
                 supported.append(
                     {

@@ -159,7 +159,7 @@ def _shown_document(planned: Plan, call: Call) -> dict[str, Any]:
     """Return one prompt that the study would send as JSON values."""
     condition = planned.conditions[call.condition]
     return {
-        "order": list(call.ordering.labels),
+        "order": list(call.ordering.names),
         "dataset": condition.dataset,
         "reorder": condition.reorder,
         "variant": dict(condition.variant),
@@ -175,7 +175,7 @@ def _shown_lines(planned: Plan, calls: list[Call]) -> list[str]:
     for number, call in enumerate(calls, 1):
         condition = planned.conditions[call.condition]
         default = dict(planned.conditions[calls[0].condition].variant)
-        title = f"Order {number}: {' · '.join(call.ordering.labels)}"
+        title = f"Order {number}: {' · '.join(call.ordering.names)}"
         if several_sources:
             title += f", {condition.dataset}"
         if several_axes:

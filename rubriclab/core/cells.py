@@ -49,8 +49,17 @@ class Answers:
     request: Ints | None = None
     interchangeable: bool = False
     unsure: str = ""
+    labels: Floats | None = None
+    """(n,): of examples, the score that each is labelled with; (0,) where nothing follows from
+    their labels. None where no examples are listed: then the order is one of options.
+    """
     item_code: Ints | None = None
     """(items,): the item of the run that each one is, where they are of a run."""
+
+    @property
+    def in_points(self) -> bool:
+        """Return whether positions lean in points of the score, not in shares."""
+        return self.criteria or self.labels is not None
 
     @property
     def parsed(self) -> Bools:
@@ -123,6 +132,7 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
         request=request,
         interchangeable=about.reorder == "responses",
         unsure=constraint_reason(chosen),
+        labels=np.asarray(about.labels) if about.reorder == "examples" else None,
         item_code=items,
     )
 
@@ -195,13 +205,15 @@ class Cells:
 
     Nothing depends on names or on the order of rows.
 
-    An answer is a vector (n,): 1 at the option chosen (1/n each for a tie); or what n criteria got,
-    in points. Of each cell: ``item``, ``shown`` (cells, n), ``count`` of parsed calls, their
-    ``mean`` (cells, n), ``same``: agreement of two different calls of the cell (0 where asked
-    once), ``kept``: takes part in deals, with ``dealt`` (cells, n): the mean of as many calls as
-    every kept cell of its item has. Of each item: ``unit``, ``cross``: agreement of calls in two
-    different orders (NaN where there is one order). ``weights`` (n,): score = answer . weights, in
-    points; all 0 of choices, which have no score.
+    An answer is a vector (n,): 1 at the option chosen (1/n each for a tie); or what n criteria
+    got, in points; or, of examples, the score times how far each label lies from their mean, so
+    that its mean at a position is a covariance (``_of_examples``). Of each cell: ``item``,
+    ``shown`` (cells, n), ``count`` of parsed calls, their ``mean`` (cells, n), ``same``:
+    agreement of two different calls of the cell (0 where asked once), ``kept``: takes part in
+    deals, with ``dealt`` (cells, n): the mean of as many calls as every kept cell of its item
+    has. Of each item: ``unit``, ``cross``: agreement of calls in two different orders (NaN
+    where there is one order). ``weights`` (n,): score = answer . weights, in points; all 0 of
+    choices, which have no score.
     """
 
     item: Ints
@@ -219,10 +231,22 @@ class Cells:
     asked: Ints
     """(cells,): calls that were sent, those included that could not be parsed."""
     interchangeable: bool = False
+    labels: Floats | None = None
+    """(n,): as in ``Answers``."""
 
     @property
     def n(self) -> int:
         return int(self.shown.shape[1])
+
+    @property
+    def in_points(self) -> bool:
+        """Return whether leans are points of the score, not shares."""
+        return self.criteria or self.labels is not None
+
+    @property
+    def has_leans(self) -> bool:
+        """Return whether a position can gain at all: not among examples without labels."""
+        return self.labels is None or len(self.labels) > 0
 
     @property
     def items(self) -> int:
@@ -260,13 +284,15 @@ class Cells:
 
         The latter is what it would be without an order effect.
 
-        For criteria: the score at a position less the criterion's own mean, in points. 0 of a
-        constant judge, whatever was not parsed. Of drawn orders it is what all orders would give; a
-        single one is held against 1/n (or the criterion's mean over items).
+        For criteria: the score at a position less the criterion's own mean, in points. For
+        examples: by how many points the score follows the label at a position, for the
+        highest label instead of the lowest. 0 of a constant judge, whatever was not parsed.
+        Of drawn orders it is what all orders would give; a single one is held against 1/n
+        (or the criterion's mean over items).
         """
         if self.one_order_an_item:
             return self.at_position(
-                self.mean - (self.mean.mean(axis=0) if self.criteria else 1 / self.n)
+                self.mean - (self.mean.mean(axis=0) if self.in_points else 1 / self.n)
             )
         own = self.by_item(self.mean) / self.orders[:, None]
         moved = self.by_item(self.at_position(self.mean - own[self.item]))
@@ -389,15 +415,20 @@ def cells(answers: Answers) -> Cells:
         criteria=answers.criteria,
         asked=asked[starts_cell],
         interchangeable=answers.interchangeable,
+        labels=answers.labels,
     )
 
 
 def _mean_answers(answers: Answers, cell: Ints, code: Ints, number: Ints) -> Floats:
     """(cells, n): the mean answer of calls; ``number``: (cells,) how many calls each cell has.
 
-    Options: how often each was chosen, a tie 1/n of each. Criteria: their points.
+    Options: how often each was chosen, a tie 1/n of each. Criteria: their points. Examples: see
+    ``_of_examples``.
     """
     n = answers.orders.shape[1]
+    if answers.labels is not None:
+        score = np.bincount(cell, answers.points[code[:, 0]], len(number)) / number
+        return np.asarray(score[:, None] * _of_examples(answers.labels, n))
     if answers.criteria:
         columns = [np.bincount(cell, answers.points[column], len(number)) for column in code.T]
         return np.asarray(np.stack(columns, axis=1) / number[:, None])
@@ -406,9 +437,52 @@ def _mean_answers(answers: Answers, cell: Ints, code: Ints, number: Ints) -> Flo
     return np.asarray((given[:, :n] + tied / n) / number[:, None])
 
 
+MOST_TOGETHER = 0.6
+"""Above this correlation of the labels at two positions, nobody can say which of them a score
+follows. Rotations of examples that are listed by label stay below it from five examples on.
+"""
+
+
+def not_told_apart(shown: Ints, labels: Floats) -> list[tuple[int, int, float]]:
+    """Return the pairs of positions (from 0) whose labels go together in these orders, each with
+    the correlation, the closest first.
+
+    ``shown``: (m, n) codes of examples; ``labels``: (n,). Two positions always go against each
+    other; with two there is nothing else.
+    """
+    orders = np.unique(shown, axis=0)
+    n = orders.shape[1]
+    if n < 3 or not len(labels) or len(orders) < 2:
+        return []
+    away = labels[orders] - labels[orders].mean(axis=0)
+    size = np.sqrt(np.square(away).sum(axis=0))
+    together = (away[:, :, None] * away[:, None, :]).sum(axis=0)
+    r = together / np.maximum(size[:, None] * size, FLAT)
+    pairs = [(p, q, float(r[p, q])) for p in range(n) for q in range(p + 1, n)]
+    close = [pair for pair in pairs if abs(pair[2]) > MOST_TOGETHER]
+    return sorted(close, key=lambda pair: -abs(pair[2]))
+
+
+def _of_examples(labels: Floats, n: int) -> Floats:
+    """(n,): what the score is multiplied by, for the answer vector of a cell of examples.
+
+    It is span x (label - mean) / variance of the labels. So the mean of an answer vector at a
+    position, over the orders of an item, is the slope of its score on the label there, in points of
+    score for the highest label instead of the lowest. Over positions the slopes add up to 0.
+    Without labels it is 1 for each, which says nothing of positions.
+    """
+    if not len(labels):
+        return np.ones(n)
+    away = labels - labels.mean()
+    return np.asarray(np.ptp(labels) * away / np.square(away).mean())
+
+
 def _weights(answers: Answers) -> Floats:
     """(n,): score = answer . weights, in points; choices have no score."""
     n = answers.orders.shape[1]
+    if answers.labels is not None:
+        times = _of_examples(answers.labels, n)
+        return np.asarray(times / np.square(times).sum())
     if answers.criteria:
         return np.full(n, 1 / n)
     if answers.choices:

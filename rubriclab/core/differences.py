@@ -88,7 +88,7 @@ def paired(a: Findings, code_a: int, b: Findings, code_b: int) -> Pair:
 def _kind(findings: Findings, code: int) -> tuple[Any, ...]:
     """Return what two conditions must have in common to be compared."""
     about = findings.conditions[code]
-    return about.reorder, about.scores, about.positions
+    return about.reorder, about.scores, about.positions, about.labels, about.passages
 
 
 def _one_scores_criteria(a: Findings, code_a: int, b: Findings, code_b: int) -> bool:

@@ -24,7 +24,15 @@ from rubriclab.core.estimate import Estimate, Reach, mean_over
 from rubriclab.core.judgments import Arm
 from rubriclab.core.lengths import lean_test
 from rubriclab.core.permutation import ALPHA, Gate, Swaps, deal, standardised, together
-from rubriclab.core.verdict import MIN_UNITS, Verdict, Word, limits_by_question, t_test, word_of
+from rubriclab.core.verdict import (
+    MIN_UNITS,
+    Verdict,
+    Word,
+    limits_by_question,
+    reach_of_labels,
+    t_test,
+    word_of,
+)
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, sum_by
 from rubriclab.stats.tests import holm
@@ -178,11 +186,13 @@ def _changes(
     """
     estimate = partial(_estimate, names=names)
     span = float(np.ptp(answers.points))
-    pass_rate = len(answers.points) == 2 and not answers.choices and not answers.criteria
+    pass_rate = len(answers.points) == 2 and not answers.choices and not answers.in_points
     limits = limits_by_question(
-        smallest, answers.points, in_points=answers.criteria, pass_rate=pass_rate
+        smallest, answers.points, in_points=answers.in_points, pass_rate=pass_rate
     )
     most_lean = span if answers.criteria else 1.0
+    if answers.labels is not None and len(answers.labels):
+        most_lean = reach_of_labels(answers.orders, answers.labels, span)
     leans = [estimate(column, most_lean) for column in moved["lean"].T]
     contrasts = [estimate(column, 2 * span) for column in moved["contrast"].T]
     largest = int(np.argmax([abs(lean.value) for lean in leans]))

@@ -382,8 +382,9 @@ class Orders:
     order_code: (orders,) which ordering of the run each is; one of them where several are equal.
     shown: (orders, positions) what is at each position, an index into ``names``; -1 for an order of
         something else.
-    names: the scores, the criteria, or the slots 1..k of a batch. Empty for candidates: these are
-        known by the rank of their names, so that comparisons of other candidates share orders.
+    names: the scores, the criteria, the slots 1..k of a batch, or the numbers of examples. Empty
+        for candidates: these are known by the rank of their names, so that comparisons of other
+        candidates share orders.
     """
 
     order_code: Ints
@@ -527,7 +528,7 @@ class Arm:
 
         One under several criteria, each in a call of its own, counts once.
         """
-        apart = self.condition.reorder in ("options", "bare")
+        apart = self.condition.reorder in ("options", "bare", "examples")
         return (
             int(self.run.items["item_id"].iloc[self.item_code].nunique()) if apart else self.texts
         )
@@ -734,7 +735,7 @@ def _listed(run: Judgments, condition: Condition, item_code: Ints) -> tuple[Any,
     if condition.reorder == "criteria":
         criterion = run.items["criterion"].iloc[item_code].astype(str)
         return condition.targets or tuple(criterion.unique())
-    if condition.reorder == "responses":
+    if condition.reorder in ("responses", "examples"):
         return tuple(range(1, condition.positions + 1))
     if condition.chooses:
         return ()
@@ -796,7 +797,7 @@ def _orders(
             shown = np.zeros((len(orderings), 1), dtype=np.int64)
         case _:
             shown = shown_table(orderings, names, condition.positions or len(names))
-    if condition.reorder in ("options", "criteria"):
+    if condition.reorder in ("options", "criteria", "examples"):
         ranked = by_shown(shown)
         shown, order_code, order = shown[ranked], order_code[ranked], np.argsort(ranked)[order]
     else:  # orders of other answers that put them in the same positions are one order
@@ -865,7 +866,7 @@ def _position(condition: Condition, orders: Orders, order: Ints, score: Ints, ta
 
     It follows from the order alone. ``score``, ``target``: (rows,).
     """
-    if condition.reorder == "bare":
+    if condition.reorder in ("bare", "examples"):  # a score has no place among what is listed
         return np.zeros(len(score), dtype=np.int64)
     shown = orders.shown
     position_of = np.full((len(shown), len(orders.names) + 1), UNPARSED, dtype=np.int64)

@@ -301,7 +301,7 @@ def _surely(about: Condition, row: Row) -> float:
     """
     most = 1.0
     reach = 1.0
-    if row.measure == "moves_mean" or (row.measure == "favours_positions" and about.joint):
+    if row.measure == "moves_mean" or (row.measure == "favours_positions" and about.in_points):
         most = reach = float(about.scores[-1] - about.scores[0])
     elif row.measure == "favours_positions":
         most = reach = 1.0 - 1.0 / about.positions

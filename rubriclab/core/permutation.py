@@ -223,6 +223,7 @@ def _cards_within_items(cells: Cells, contrast: Floats) -> "Cards | None":
         score=(value * cells.weights).sum(axis=1),
         contrast=centred(contrast[kept], group) / size,
         by_criterion=cells.by_criterion,
+        by_example=not cells.has_leans,
     )
 
 
@@ -239,7 +240,7 @@ def _cards_over_items(cells: Cells, contrast: Floats) -> "Cards | None":
     group = distinct(drawn_group[kept])[1]
     dealt, shown = cells.dealt[kept], cells.shown[kept]
     own = dealt.mean(axis=0)
-    expected = own if cells.criteria else 1 / cells.n
+    expected = own if cells.in_points else 1 / cells.n
     away = dealt - own
     degrees = len(kept) - 1
     return Cards(
@@ -344,6 +345,10 @@ def _directions_of_loss(answers: Answers, item: Ints, order: Ints, shown: Ints) 
     of_call = directions[order]
     if answers.criteria:
         return np.asarray(of_call)
+    if answers.labels is not None:
+        # A reply may be lost for the label of the example at a position.
+        at_position = answers.labels[shown] if len(answers.labels) else np.zeros((len(shown), 0))
+        return np.concatenate([of_call, at_position[order]], axis=1)
     chosen = _chosen_in_other_orders(answers, item, order, shown)
     return np.concatenate([of_call, chosen], axis=1)
 
@@ -491,6 +496,8 @@ class Cards:
     stratum: (cards,) a card is dealt only within its stratum of the group; the cards of a group are
         sorted by it.
     by_criterion: leans are summed for each criterion at each position, not for each position alone.
+    by_example: the squared lean is that of scores by example and position, since no label says what
+        a position could gain.
     """
 
     group: Ints
@@ -502,6 +509,7 @@ class Cards:
     stretch: float = 1.0
     stratum: Ints | None = None
     by_criterion: bool = False
+    by_example: bool = False
 
     stream: ClassVar[int] = 0
 
@@ -625,6 +633,8 @@ class Cards:
         if self.by_criterion:
             lean = self._lean_of_criteria(at_position, shown[seats])
         rest = [(column[seats] * score[dealt]).sum(axis=-1) for column in contrast]
+        if self.by_example:
+            by_position = self._scores_of_examples(score[dealt], shown[seats], seats)
         rest.append(np.square(by_position).sum(axis=-1))
         return np.concatenate([lean, np.stack(rest, axis=-1)], axis=-1)
 
@@ -638,6 +648,18 @@ class Cards:
         spread = of_criterion[:, :, :, None, :] * np.eye(n)[:, :, None]
         flat = np.moveaxis(at_position, 0, 1).reshape(groups, len(at_position), size * n)
         return np.moveaxis(flat @ spread.reshape(groups, size * n, n * n), 0, 1)
+
+    def _scores_of_examples(self, score: Floats, shown: Ints, seats: Ints) -> Floats:
+        """(deals, groups, n x n): the mean score, of an item's own, with an example at a position.
+
+        score: (deals, groups, size) of the card that each seat gets. Where examples have no labels
+        to follow, this says whether an item's scores follow which of them stands where.
+        """
+        groups, size, n = shown.shape
+        held = (seats < len(self.group))[..., None, None]
+        stands = (shown[..., None] == np.arange(n)) & held
+        flat = stands.reshape(groups, size, n * n) / held.sum(axis=1)
+        return np.moveaxis(np.moveaxis(score, 0, 1) @ flat, 0, 1)
 
     def expected(self, seats: Ints) -> Floats:
         """(width,): the mean over all deals of the sums of these groups.
@@ -653,6 +675,12 @@ class Cards:
         size = present.sum(axis=1)
         is_shown = (shown[:, :, None] == np.arange(n)[:, None]) & present[..., None, None]
         exposed = is_shown.sum(axis=1)
+        if self.by_example:
+            # A score's own table: its square, times how a position's showings scatter over seats.
+            scores = np.square(self._padded[2][seats]).sum(axis=1)
+            scatter = (exposed - np.square(exposed) / size[:, None, None]).sum(axis=(1, 2))
+            square_of_scores = scores * scatter / np.square(size) / np.maximum(size - 1, 1)
+            return np.append(np.zeros(self.width - 1), square_of_scores.sum())
         columns = (value[..., None] * exposed[:, None]).sum(axis=2)
         squares = size * np.square(value).sum(axis=(1, 2))
         square = squares - np.square(columns).sum(axis=(1, 2)) / size

@@ -571,8 +571,13 @@ class Findings:
             questions.remove("moves_mean")
         if given is None:
             yield from _without_verdict(questions, arm, "unfinished")
-        else:
-            yield from _rows_of(given, questions, arm.unit_kind)
+            return
+        about: dict[str, Any] = {"topic": "verdict", "unit": arm.unit_kind, "condition": arm.code}
+        # Examples without labels have nothing that a position could gain.
+        missing = [name for name in questions if QUESTIONS[name] not in given.questions]
+        yield from nothing(missing, "no_labels", {}, counts={}, **about)
+        asked = [name for name in questions if name not in missing]
+        yield from _rows_of(given, asked, arm.unit_kind)
 
     def _form_rows(self, form: Form, given: Verdicts | None) -> Iterator[Row]:
         """Yield the questions and the gate of one variant, whose name is in ``of.variant``."""

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rubriclab.core.cells import FLAT, Answers, Cells, cells, from_arms
+from rubriclab.core.cells import FLAT, Answers, Cells, cells, from_arms, not_told_apart
 from rubriclab.core.estimate import FEW_MOVED, Estimate, Reach, missing, ratio
 from rubriclab.core.fairness import one_answer
 from rubriclab.core.judgments import Arm
@@ -145,7 +145,8 @@ class PositionVerdict(Verdict):
     """Does the judge favour positions?
 
     By position: ``shares``, ``expected`` shares without position bias, and ``leans``, the one minus
-    the other (fractions; of criteria and of several answers in a call, points); ``intervals``: the
+    the other (fractions; of criteria, of several answers in a call and of examples, points, of
+    examples for the highest label instead of the lowest); ``intervals``: the
     single 95% interval of each lean; ``seen_intervals``: the same if no unit can move by more than
     the largest move seen at any position. ``position``: the one with the largest lean, from 0;
     ``lean``: its signed lean. ``outside``: the positions whose simultaneous band leaves out 0,
@@ -384,15 +385,15 @@ def decide(
     span = float(np.ptp(answers.points))
 
     means: list[str] = []
-    if not of_form:
+    if not of_form and table.has_leans:
         means.append("positions")
     if not answers.choices:
         means.append("mean")
-    pass_rate = len(answers.points) == 2 and len(means) == 2 and not table.criteria
+    pass_rate = len(answers.points) == 2 and len(means) == 2 and not table.in_points
     sizing = _Sizing(table, usable, span, terms.alpha)
     sizes = _sizes(sizing, means, passed.p, pass_rate=pass_rate)
     limits = limits_by_question(
-        smallest, answers.points, in_points=table.criteria, pass_rate=pass_rate
+        smallest, answers.points, in_points=table.in_points, pass_rate=pass_rate
     )
 
     blocked = unparsed_p <= ALPHA
@@ -688,7 +689,11 @@ NOISE: dict[Noise, str] = {
 def _positions(sizing: _Sizing) -> PositionVerdict:
     """Estimate the lean of each position. The test is V squared over what noise makes of it."""
     table, usable, n = sizing.table, sizing.usable, sizing.table.n
-    reach, most = (sizing.span, sizing.span) if table.criteria else (1.0, 1 - 1 / n)
+    reach, most = 1.0, 1 - 1 / n
+    if table.criteria:
+        reach = most = sizing.span
+    elif table.labels is not None and len(table.labels):
+        reach = most = reach_of_labels(table.shown, table.labels, sizing.span)
     ones = np.ones((int(usable.sum()), 1))
     top, bottom = _unit_sums(table.unit[usable], table.lean[usable], ones)
     leans = [_estimate(column, bottom[:, 0], reach) for column in top.T]
@@ -700,6 +705,11 @@ def _positions(sizing: _Sizing) -> PositionVerdict:
     position = _largest([e.value for e in leans])
     share = table.share[usable].mean(axis=0)
     value = np.array([e.value for e in leans])
+    # A position that goes with another one is not named: the score may follow that one.
+    unclear: set[int] = set()
+    if table.labels is not None:
+        for one, other, _ in not_told_apart(table.shown, table.labels):
+            unclear |= {one, other}
     v, v_without_noise = (np.sqrt(n / (n - 1) * part) for part in _squared_length(moves))
     pooled = PositionVerdict(
         value=abs(leans[position].value),
@@ -718,12 +728,30 @@ def _positions(sizing: _Sizing) -> PositionVerdict:
         seen_intervals=tuple(e.interval(1 - sizing.alpha) for e in of_seen),
         shares=tuple(share.tolist()),
         expected=tuple((share - value).tolist()),
-        outside=tuple(p for p, (below, above) in enumerate(bands) if below > 0 or above < 0),
+        outside=tuple(
+            p
+            for p, (below, above) in enumerate(bands)
+            if (below > 0 or above < 0) and p not in unclear
+        ),
         unanimous=_unanimous(moves) if table.by_criterion else (),
         v=float(v),
         v_without_noise=float(v_without_noise),
     )
     return _of_criteria(sizing, pooled) if table.by_criterion else pooled
+
+
+def reach_of_labels(shown: Ints, labels: Floats, span: float) -> float:
+    """Return the most by which an item's score can follow the label at a position, in points.
+
+    That is an item with the top score wherever the label there is above the position's mean, and
+    the lowest elsewhere: span of scores / 2 x the mean distance of labels from their mean there. It
+    is the span itself where the labels are two, and more than that where some lie in between.
+    ``shown``: (cells, n) codes of examples.
+    """
+    at_position = labels[np.unique(shown, axis=0)]
+    away = np.abs(at_position - at_position.mean(axis=0)).mean(axis=0).max()
+    variance = np.square(labels - labels.mean()).mean()
+    return float(span / 2 * np.ptp(labels) * away / variance)
 
 
 def _unanimous(moves: Floats) -> tuple[int, ...]:

@@ -116,9 +116,11 @@ def _change(
     condition: Condition, question: str, change: Change, level: float, rate: PassRate | None
 ) -> str:
     """Say how much a question changed, which way, with its interval."""
-    points = question == "level" or (question == "order" and condition.joint)
+    points = question == "level" or (question == "order" and condition.in_points)
     form, unit, scale = (".2f", " points", 1.0) if points else (".0f", " percentage points", 100.0)
     key = "order_points_said" if question == "order" and points else f"{question}_said"
+    if question == "order" and condition.reorder == "examples":
+        key = "order_examples_said"
     names = {}
     if rate is not None:
         key, names = f"{question}_rate_said", {"high": rate.passes, "low": rate.fails}
@@ -175,14 +177,18 @@ def _change_document(change: Change) -> dict[str, Any]:
     return made if change.position is None else made | {"position": change.position}
 
 
-def derived_line(derived: Derived) -> str:
-    """Write a limit as the command takes it, with why it is this one; or why there is none."""
+def derived_line(derived: Derived, conditions: Sequence[Condition] = ()) -> str:
+    """Write a limit as the command takes it, with why it is this one; or why there is none.
+
+    ``conditions``: of the run, since positions of criteria and examples lean in points.
+    """
     limit, row, can_fail = derived
+    about = measure_of(row, conditions)
     numbers = {
-        "name": row.about.name,
-        "size": value_text(row),
-        "inside": inside(row),
-        "limit": number(limit.high, row.about.form),
+        "name": about.name,
+        "size": value_text(row, about),
+        "inside": inside(row, about),
+        "limit": number(limit.high, about.form),
     }
     if not can_fail:
         return f"# {say('too_wide', WORDS, **numbers)}"

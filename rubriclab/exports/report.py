@@ -19,7 +19,7 @@ from rubriclab.core.topic import Findings
 from rubriclab.exports.table import spoken
 from rubriclab.figures.cards import example_of
 from rubriclab.figures.marks import LIGHT, Picture, ink, shade
-from rubriclab.figures.pictures import score_cells, share_bars, target_cells
+from rubriclab.figures.pictures import example_cells, score_cells, share_bars, target_cells
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.words.answer import judged, several_tests
 from rubriclab.words.company import company_answer
@@ -164,6 +164,9 @@ def drawings_of(findings: Findings, subject: Subject) -> list[tuple[str, Picture
     """Return (title, picture) of one judge, as far as they can be drawn."""
     drawn: dict[str, Picture | None] = {
         "Criterion by position, points from the criterion's own mean": target_cells(
+            findings, subject.condition
+        ),
+        "Example by position, points from the answer's own mean": example_cells(
             findings, subject.condition
         ),
         "How often each position was chosen": share_bars(findings, subject),

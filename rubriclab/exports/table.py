@@ -210,6 +210,8 @@ def conditions_document(findings: Findings) -> list[dict[str, Any]]:
         np.minimum.at(ended, np.searchsorted(call, arm.call), arm.status.astype(int))
         status = {status.name.lower(): int((ended == status).sum()) for status in Status}
         about = {key: as_json(getattr(arm.condition, key)) for key in CONDITION_KEYS}
+        if arm.condition.reorder == "examples":
+            about["labels"] = as_json(arm.condition.labels)
         out.append({"condition": arm.code, **about, "calls": len(call), "status": status})
     return out
 

@@ -29,6 +29,7 @@ WAYS: dict[Reorder, str] = {
     "bare": "One answer, a bare scale",
     "options": "One answer, score options",
     "criteria": "One answer, all criteria",
+    "examples": "One answer, behind examples",
     "responses": "Several answers in one call",
     "pairs": "Two answers",
     "lists": "Several answers, the best",

@@ -81,6 +81,8 @@ def _scored_alone(
     arm: Arm, row: int, descriptions: Mapping[Any, str], rate: PassRate | None
 ) -> Card:
     """Return the card of a call that scored one answer, with or without a list of options."""
+    if arm.condition.reorder == "examples":
+        return _behind_examples(arm, row)
     names = _names_shown(arm, row) if arm.condition.reorder != "bare" else []
     title = title_of(arm.condition.reorder, names, rate) if names else "Scored without a list"
     labels = {name: f"{name:g}" for name in names}
@@ -95,6 +97,21 @@ def _scored_alone(
         return Card(int(arm.call[row]), title, lines, "", "No score")
     foot = f"position {chosen}" if names else ""
     return Card(int(arm.call[row]), title, lines, foot, capital(score_name(arm.value[row], rate)))
+
+
+def _behind_examples(arm: Arm, row: int) -> Card:
+    """Return the card of a call that scored one answer behind examples, each with its label."""
+    order = arm.order[row]
+    labels = arm.run.orderings[arm.order_code[order]].labels
+    names = _names_shown(arm, row)
+    lines = tuple(
+        Line(p, f"Example {name}", label)
+        for p, (name, label) in enumerate(
+            zip(names, labels or [""] * len(names), strict=True), start=1
+        )
+    )
+    outcome = f"Score {arm.value[row]:g}" if arm.ok[row] else "No score"
+    return Card(int(arm.call[row]), title_of(arm.condition.reorder, names), lines, "", outcome)
 
 
 def _names_shown(arm: Arm, row: int) -> list[Any]:

@@ -19,6 +19,7 @@ from rubriclab.figures.pictures import (
     SAME,
     UNKNOWN_CLASS,
     Shown,
+    example_cells,
     main_picture,
     score_cells,
     share_bars,
@@ -65,8 +66,9 @@ def first_picture(findings: Findings, subject: Subject, condition: int) -> Shown
             note = "swapped_note" if subject.kind == "pairs" else "listed_note"
             arm = findings.judgments.arms[condition]
             return Shown(title, _winners(subject, arm), say(note, WORDS))
-        case "criteria":
-            cells = target_cells(findings, condition)
+        case "criteria" | "examples" | "passages":
+            drawn_as = target_cells if subject.kind == "criteria" else example_cells
+            cells = drawn_as(findings, condition)
             listed = None if cells is None else _with_listed(cells)
             return Shown(title, listed, say("caption", sentence_tables(subject)))
         case _:
@@ -252,7 +254,8 @@ def order_means(arm: Arm, rate: PassRate | None = None) -> OrderMeans | None:
     Answers that lack a score in any of the orders are left out, so that all means are of the same
     answers. ``rate``: of two scores, which one passes.
     """
-    if arm.condition.reorder != "options" or not 1 < len(arm.shown) <= MOST_ORDERS:
+    listed_alone = arm.condition.reorder in ("options", "examples")
+    if not listed_alone or not 1 < len(arm.shown) <= MOST_ORDERS:
         return None
     rows = np.flatnonzero(arm.ok)
     cell = arm.text[arm.item[rows]] * len(arm.shown) + arm.order[rows]
@@ -268,11 +271,27 @@ def order_means(arm: Arm, rate: PassRate | None = None) -> OrderMeans | None:
     if rate is not None:
         scores = 100 * (scores - rate.other) / (rate.score - rate.other)
     return OrderMeans(
-        tuple(order_name(arm.order_label(order), rate) for order in range(len(listed))),
+        tuple(_order_name(arm, order, rate) for order in range(len(listed))),
         scores,
         listed.index(upwards) if upwards in listed else -1,
         listed.index(upwards[::-1]) if upwards[::-1] in listed else -1,
     )
+
+
+def _order_name(arm: Arm, order: int, rate: PassRate | None) -> str:
+    """Return what people call an order: by its scores, or of examples by their labels."""
+    if arm.condition.reorder != "examples":
+        return order_name(arm.order_label(order), rate)
+    entries = _entries(arm)
+    return " ".join(entries[code] for code in arm.shown[order])
+
+
+def _entries(arm: Arm) -> list[str]:
+    """Return what people call examples: their labels, or numbers where one is there twice."""
+    labels = [f"{label:g}" for label in arm.condition.labels]
+    if labels and len(set(labels)) == len(labels):
+        return labels
+    return [f"{name:g}" for name in arm.names]
 
 
 def mean_by_order(subject: Subject, measured: OrderMeans) -> Shown:

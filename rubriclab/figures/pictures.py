@@ -21,6 +21,7 @@ from rubriclab.model.text import LabError, count
 from rubriclab.words.paper_grid import DEFAULT, paper_grid
 from rubriclab.words.phrases import (
     NBSP,
+    capital,
     ci,
     ends,
     inside,
@@ -73,6 +74,8 @@ def _picture_of_kind(findings: Findings, subject: Subject, code: int) -> Picture
             return variant_slopes(findings, subject)
         case "criteria":
             return target_cells(findings, code)
+        case "examples" | "passages":
+            return example_cells(findings, code)
         case "responses":
             return by_position(findings, subject)
         case "pairs" | "lists":
@@ -95,6 +98,8 @@ def picture_of(findings: Findings, measure: str, condition: int) -> Picture | No
             return score_cells(findings, condition)
         case "position_shift":
             return target_cells(findings, condition)
+        case "example_shift":
+            return example_cells(findings, condition)
     for topic in TOPICS.values():
         for chart in topic.charts:
             if chart.measure == measure:
@@ -320,7 +325,10 @@ def _cells(
     if not known:
         return None
     top = max(known, key=lambda point: abs(point.value))
-    line = top.of["target"] if "target" in top.of else f"score {top.of['score']}"
+    if "score" in top.of:
+        line = f"score {top.of['score']}"
+    else:
+        line = top.of.get("target", top.of.get("example"))
     largest = f"the largest cell is {line} at position {top.of['position']} with {top.text}"
     span = None if least is None else max(least, abs(top.value))
     return picture("cells", points, alt.replace("{largest}", largest), axes=axes, span=span)
@@ -367,6 +375,23 @@ def target_cells(findings: Findings, condition: int) -> Picture | None:
         hover = (f"{target} at position {position}", away, interval, CLICK)
         points[target, position] = mark(row, str(position), *hover, expected=0.0)
     alt = "Heatmap, criterion by position, in points from the criterion's own mean: {largest}."
+    return _cells(points, ("Position in the list", ""), alt, 2 * findings.smallest_mean(condition))
+
+
+def example_cells(findings: Findings, condition: int) -> Picture | None:
+    """Draw example x position: answers' mean score with an example of that label there, less their
+    own mean, in points. The highest label is on top.
+    """
+    points = {}
+    for row in findings.select("example_shift", condition=condition):
+        example, position = row.of["example"], row.of["position"]
+        away = f"{number(row.value, '+.2f')}{NBSP}points from the answer's own mean"
+        interval = inside(row)
+        if row.level > 1 - row.alpha and np.isfinite(row.interval).all():
+            interval = f"simultaneous {interval}"
+        hover = (f"{capital(example)} at position {position}", away, interval)
+        points[example, position] = mark(row, str(position), *hover, expected=0.0)
+    alt = "Heatmap, example by position, in points from the answer's own mean: {largest}."
     return _cells(points, ("Position in the list", ""), alt, 2 * findings.smallest_mean(condition))
 
 

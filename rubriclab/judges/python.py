@@ -254,7 +254,7 @@ def item_of(call: Call, items: Sequence[Item]) -> dict[str, Any]:
 
 def reply_of(value: Any, call: Call, *, model: str, seconds: float) -> Reply:
     """Return the reply that a function's value stands for. Raises Fault if it stands for none."""
-    shown, labels = list(call.ordering.shown), call.ordering.labels
+    shown, labels = list(call.scored.shown), call.scored.labels
     given = value if isinstance(value, dict) else {"text": value}
     text, top = given.get("text"), given.get("probabilities") or {}
     if is_number(text):

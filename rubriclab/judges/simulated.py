@@ -71,7 +71,7 @@ class SimulatedJudge:
         else:
             label, labels, chances = self._option(call, rng)
             text, top = label, alternatives(labels, chances)
-            if call.template.startswith(("prometheus", "feedback")):
+            if call.template.startswith(("prometheus", "feedback", "examples-feedback")):
                 text, top = f"Feedback: A simulated judge read this response. [RESULT] {label}", ()
             elif call.template.startswith("score-then-reason"):
                 text = f"Score: {label}\nReason: A simulated judge read this response."
@@ -98,7 +98,9 @@ class SimulatedJudge:
         listed = lists_options and isinstance(call.ordering.shown[0], int)
         shown = [float(score) for score in (call.ordering.shown if listed else call.scores)]
         labels = call.ordering.labels
-        if not listed and not call.form:
+        if call.scale:
+            labels = call.scale
+        elif not listed and not call.form:
             labels = tuple(map(str, call.scores))
         if not listed:
             effects = effects.model_copy(update={"first": 0.0, "slope": 0.0, "line": 0.0})
@@ -110,6 +112,8 @@ class SimulatedJudge:
             rank * rank for rank in ranks
         )
         target = self.target(call.items[0], low, high, step) + effects.line / 2 * ascends
+        if call.scale:
+            target += effects.last_example * _label_of_last(call)
         utilities = [fit + effects.slope * p for p, fit in enumerate(fits(shown, target, step))]
         utilities[0] += effects.first
         if effects.item_lean:
@@ -189,6 +193,21 @@ class SimulatedJudge:
         """Return an item's right score in points, the same for all orders and simulated judges."""
         drawn = random.Random(digest("quality", item)).gauss(0.0, self.effects.quality)
         return min(high, max(low, (low + high) / 2 + step * drawn))
+
+
+def _label_of_last(call: Call) -> float:
+    """Return how far the label of the example listed last lies from the mean of all, in points.
+
+    0 where one of them is no number and no label of the scale.
+    """
+    score_of = dict(zip(call.scale, map(float, call.scores), strict=True))
+    values = []
+    for label in call.ordering.labels:
+        try:
+            values.append(score_of[label] if label in score_of else float(label))
+        except ValueError:
+            return 0.0
+    return values[-1] - sum(values) / len(values)
 
 
 def _kind(call: Call) -> str:

@@ -15,7 +15,7 @@ from rubriclab.model.judgment import Reorder
 from rubriclab.stats.correlation import LeftOut, pearson
 from rubriclab.stats.resample import Bools, Floats, Ints, distinct, spread_out, sum_by
 
-SCORED: set[Reorder] = {"options", "criteria", "responses", "bare"}
+SCORED: set[Reorder] = {"options", "criteria", "responses", "bare", "examples"}
 """The axes whose answers are scores, as ratings are."""
 MIN_UNITS = 8
 MOST_RATERS = 100

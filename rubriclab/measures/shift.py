@@ -40,10 +40,9 @@ setting may.
 """
 
 
-@topic("shift", axes={"options", "bare"}, charts=CHARTS)
+@topic("shift", axes={"options", "bare", "examples"}, charts=CHARTS)
 def shift(arm: Arm) -> Iterator[Row]:
-    lists_options = arm.condition.reorder != "bare"
-    if lists_options:  # else the judge's own noise is all there is
+    if arm.condition.reorder != "bare":  # else the judge's own noise is all there is
         yield from contrasts(arm, arm.rows, arm.value, ("line", "turn"))
         given = arm.ok & np.isfinite(arm.expected)
         if given.sum() > MOSTLY * arm.ok.sum() and not row_means(arm.mass[None, given])[0] < 0.5:
@@ -142,8 +141,12 @@ def largest_gap(arm: Arm) -> Row:
     if lacking:
         return Row("largest_gap", missing(lacking), counts=counts)
     kept = arm.rows
+    # What an order lists, in points: examples have none, and are told apart by their numbers.
+    listed = arm.scores
+    if arm.condition.reorder == "examples":
+        listed = np.arange(arm.positions, dtype=np.float64)
     made = extremes(
-        arm.item[kept], arm.order[kept], arm.value[kept], arm.unit, arm.units, arm.shown, arm.scores
+        arm.item[kept], arm.order[kept], arm.value[kept], arm.unit, arm.units, arm.shown, listed
     )
     if made is None:
         return Row("largest_gap", missing("too_few_units"), counts=counts)

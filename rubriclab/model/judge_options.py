@@ -112,6 +112,8 @@ class Effects(Part):
     criteria_first: points added to the criterion listed first in a call.
     carryover: share of the last criterion's distance from the middle that is added to the next one.
     first_of_several: points added to the answer listed first in a call.
+    last_example: points added for each point by which the label of the last example is above the
+        mean of all.
     ties: share of comparisons that end in a tie.
     written: standard deviation of the quality of the reference answers that it writes, around the
         score asked for, in steps.
@@ -129,6 +131,7 @@ class Effects(Part):
     criteria_first: float = Field(0.0, ge=-100, le=100)
     carryover: float = Field(0.0, ge=-1, le=1)
     first_of_several: float = Field(0.0, ge=-100, le=100)
+    last_example: float = Field(0.0, ge=-100, le=100)
     ties: float = Field(0.0, ge=0, le=1)
     written: float = Field(0.0, ge=0, le=100)
     unparsed: float = Field(0.0, ge=0, le=1)

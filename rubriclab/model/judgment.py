@@ -16,9 +16,10 @@ import pandas as pd
 from rubriclab.model.constraint import Constraint
 from rubriclab.model.looks import RunLooks
 
-Reorder = Literal["options", "criteria", "responses", "pairs", "lists", "bare"]
-"""What a call lists: score options, criteria, several answers to score, two answers or a list of
-them to choose from; or nothing (a bare score).
+Reorder = Literal["options", "criteria", "responses", "pairs", "lists", "bare", "examples"]
+"""What a call lists in an order of its own: score options, criteria, several answers to score, two
+answers or a list of them to choose from; examples (or passages) shown before the answer; or nothing
+(a bare score).
 """
 RULES = 2
 """The version of the rules by which verdicts are decided; raise it whenever a verdict may change.
@@ -48,6 +49,11 @@ class Ordering:
 
     shown: tuple[int | str, ...]
     labels: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What people know each entry by: its label, or where some have none, what it is."""
+        return self.labels if all(self.labels) else tuple(map(str, self.shown))
 
 
 def order_text(shown: Sequence[Any]) -> str:
@@ -91,7 +97,10 @@ class Condition:
     ``scores``: the scale, ascending; ``targets``: the criteria that one call scores (empty for
     score options); ``positions``: how many options or criteria a list shows; ``drawn``: orders were
     drawn at random for each item; ``packed``: those of one repeat shared a request. ``constrain``:
-    how the server held replies to the labels.
+    how the server held replies to the labels. ``labels``: of examples, the score that each is
+    labelled with, in the default order (1 and 0 for passages that hold the answer or not); empty
+    where they have none, or all have the same. ``passages``: the examples are passages, of which
+    some hold the answer.
     """
 
     judge: str
@@ -106,6 +115,8 @@ class Condition:
     simulated: bool = False
     packed: bool = False
     constrain: Constraint = "free"
+    labels: tuple[float, ...] = ()
+    passages: bool = False
 
     def document(self) -> dict[str, Any]:
         """Return the condition as it is kept.
@@ -116,6 +127,8 @@ class Condition:
         body = asdict(self)
         if self.constrain == "free":
             del body["constrain"]
+        if self.reorder != "examples":
+            del body["labels"], body["passages"]
         return body
 
     @property
@@ -134,6 +147,8 @@ class Condition:
             self.scores,
             self.targets,
             self.positions,
+            self.labels,
+            self.passages,
         )
 
     @property
@@ -145,6 +160,11 @@ class Condition:
     def joint(self) -> bool:
         """Return whether a call scores several items: criteria of a text, or several answers."""
         return self.reorder in ("criteria", "responses") and not self.asked_alone
+
+    @property
+    def in_points(self) -> bool:
+        """Return whether a position leans in points of the score, not in a share of choices."""
+        return self.joint or self.reorder == "examples"
 
     @property
     def asked_alone(self) -> bool:
@@ -177,7 +197,8 @@ class Call:
     the signs from it on). ``pack``: may it go out in one request with the other orders of its
     condition (``packed``, ``reversed``), or empty. ``labels``: all that a reply may be where it is
     one label alone, in an order of their own. ``sampled``: where its reply is constrained, one
-    token is asked for free as well.
+    token is asked for free as well. ``scale``: the label of each of ``scores``, where examples are
+    what is listed.
     """
 
     key: str
@@ -198,6 +219,14 @@ class Call:
     labels: tuple[str, ...] = ()
     constrain: Constraint = "free"
     sampled: bool = False
+    scale: tuple[str, ...] = ()
+
+    @property
+    def scored(self) -> Ordering:
+        """The scores that a reply may give, with their labels: those listed, or the scale where
+        examples are listed.
+        """
+        return Ordering(self.scores, self.scale) if self.scale else self.ordering
 
     @property
     def begun(self) -> str:

@@ -54,6 +54,33 @@ def williams(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
     return rows if n % 2 == 0 else rows + [row[::-1] for row in rows]
 
 
+def even_orders(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
+    """Return the orders that an even number of swaps makes: half of all, the default first.
+
+    Of four options these are 12, the fewest in which every pair is equally often at every pair of
+    positions (the alternating group is sharply 2-transitive on four). So what is at one position
+    says as little as can be of what is at another.
+    """
+    line = tuple(options)
+    places = range(len(line))
+    orders = []
+    for order in itertools.permutations(places):
+        swaps = sum(order[a] > order[b] for a in places for b in range(a + 1, len(line)))
+        if swaps % 2 == 0:
+            orders.append(tuple(line[place] for place in order))
+    return orders
+
+
+def orders_of_examples(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
+    """Return the balanced orders of examples.
+
+    With two or three these are all orders. With four, rotations would have the same two examples at
+    opposite positions in every order, so that nobody could say which position a score follows:
+    therefore ``even_orders``. With more, rotations tell positions apart well enough.
+    """
+    return even_orders(options) if len(options) == 4 else balanced(options)
+
+
 def one_order(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
     """Return the default order alone."""
     return [tuple(options)]

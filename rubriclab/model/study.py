@@ -87,6 +87,56 @@ PublishedName = Literal[
 ]
 
 
+MOST_EXAMPLES = 10
+"""Examples of a prompt. Their balanced orders are 20 calls for each answer."""
+MAX_EXAMPLE = 20_000
+"""Characters of an example. All of them are in every call."""
+
+
+class ExamplePart(Part):
+    """One example: its text, and the score (or the score's label) that it is shown with."""
+
+    text: str = Field(min_length=1, max_length=MAX_EXAMPLE, description="Text of the example.")
+    label: str = Field("", max_length=200, description="Score that the example is shown with.")
+
+    @field_validator("label", mode="before")
+    @classmethod
+    def _as_written(cls, value: Any) -> Any:
+        """A score may be written without quotes."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return f"{value:g}"
+        return value
+
+
+class ExamplesPart(Part):
+    """``[examples]``: what ``reorder = "examples"`` shows before the answer.
+
+    ``file`` and ``shown`` are the same examples for all answers. ``column`` holds a list for each
+    answer, as JSON: texts, or tables of ``text`` with ``label`` or ``gold``.
+    """
+
+    file: str = Field("", max_length=1_000, description="Table with the columns text and label.")
+    column: str = Field(
+        "", max_length=1_000, description="Column of the data with a list for each answer."
+    )
+    shown: tuple[ExamplePart, ...] = Field(
+        (), max_length=MOST_EXAMPLES, description="The examples themselves, instead of a file."
+    )
+
+    @model_validator(mode="after")
+    def _source(self) -> Self:
+        if [bool(self.file), bool(self.column), bool(self.shown)].count(True) != 1:
+            raise ValueError(
+                'give one of file = "shots.csv", column = "passages", and [[examples.shown]]'
+            )
+        return self
+
+    @property
+    def id(self) -> str:
+        """Return a hash of the fields that decide which calls are made."""
+        return digest(self.model_dump(mode="json", include={"column", "shown"}))[:16]
+
+
 class DataPart(Part):
     """One of ``[[data]]``: the answers to judge, from ``file``, ``sample``, or ``published``."""
 
@@ -263,7 +313,8 @@ class PromptPart(Part):
     """``[prompt]``: your own judge prompts, instead of the lab's.
 
     Several prompts are the levels of a factor, and the first one is its baseline. ``row``,
-    ``lines``, ``best`` and ``columns`` belong to ``pasted``, if the lab cannot find them itself.
+    ``lines``, ``of``, ``best`` and ``columns`` belong to ``pasted``, if the lab cannot find them
+    itself.
     """
 
     files: tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...] = Field(
@@ -284,6 +335,9 @@ class PromptPart(Part):
         max_length=2,
         description="First and last line (from 1) of the list whose order changes.",
     )
+    of: Literal["", "options", "examples"] = Field(
+        "", description="What these lines list: the scores, or the examples before the answer."
+    )
     best: Literal["", "first", "last"] = Field(
         "", description="Which entry of the list is the best score."
     )
@@ -297,13 +351,9 @@ class PromptPart(Part):
             raise ValueError(
                 'give files = ["judge.toml"], or pasted = "prompt.txt" for a row of the data'
             )
-        if not self.pasted and (self.row, self.lines, self.best, self.columns) != (
-            None,
-            None,
-            "",
-            None,
-        ):
-            raise ValueError("row, lines, best and columns belong to pasted")
+        given = (self.row, self.lines, self.of, self.best, self.columns)
+        if not self.pasted and given != (None, None, "", "", None):
+            raise ValueError("row, lines, of, best and columns belong to pasted")
         names = [prompt.name for prompt in self.templates] or [
             Path(name).stem for name in self.files
         ]
@@ -742,6 +792,7 @@ class Study(Part):
         default_factory=dict, description="Further rubrics by name, for the factor wording."
     )
     prompt: PromptPart | None = None
+    examples: ExamplesPart | None = None
     design: DesignPart = DesignPart()
     reading: ReadingPart = ReadingPart()
     references: ReferencesPart = ReferencesPart()
@@ -780,6 +831,46 @@ class Study(Part):
         if self.design.vary.wording and any(part.rubric for part in self.data):
             raise ValueError(
                 "wording names rubrics for all data sets; remove the rubrics of single [[data]]"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _examples(self) -> Self:
+        """Refuse what examples are not asked with, since no results are known for it."""
+        design, asked = self.design, "examples" in self.design.axes
+        if self.examples is not None and not asked:
+            raise ValueError(
+                '[examples] is used only with reorder = "examples"; set that in [design], or leave '
+                "[examples] out"
+            )
+        if not asked:
+            return self
+        if self.examples is None:
+            raise ValueError(
+                'reorder = "examples" needs [examples], for example file = "shots.csv" with the '
+                "columns text and label"
+            )
+        if len(design.axes) > 1:
+            others = " and ".join(axis for axis in design.axes if axis != "examples")
+            raise ValueError(
+                f'reorder = "examples" is a study of its own; leave out {others}, and ask that in '
+                f"another study"
+            )
+        drawn = [part for part in design.strategies if STRATEGIES[part.kind].drawn]
+        if drawn:
+            raise ValueError(
+                f"“{shorten(drawn[0].name or drawn[0].kind)}” draws orders for each answer, and "
+                f"examples need the same orders for all; use balanced"
+            )
+        if design.stop is not None:
+            raise ValueError(
+                f'stop = "{design.stop}" is not possible with examples; leave stop out, so that '
+                f"all calls are asked"
+            )
+        if varied := list(design.vary.factors()):
+            raise ValueError(
+                f"examples are asked with one judge prompt; leave out [design.vary] "
+                f"{', '.join(varied)}"
             )
         return self
 

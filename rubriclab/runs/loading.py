@@ -36,6 +36,7 @@ from rubriclab.model.study import (
 )
 from rubriclab.model.text import LabError, look_alike, shorten
 from rubriclab.store.read import Reader
+from rubriclab.study.examples import examples_of_table
 from rubriclab.study.from_text import SHORT, Pasted, from_text, locate, messages_of
 from rubriclab.study.plan import Plan, plan
 from rubriclab.study.subjects import PROTOCOLS
@@ -156,7 +157,8 @@ def read_sources(
         for j in judges
     ]
     judges = tuple(own.pop(judge.name, judge) for judge in named_judges) + tuple(own.values())
-    study = with_prompts(study.model_copy(update={"judges": judges}), files)
+    study = with_examples_read(study.model_copy(update={"judges": judges}), files)
+    study = with_prompts(study, files)
     sources = []
     for number in range(len(study.data)):
         rubric = rubric_of_part(study, number, files)
@@ -246,6 +248,17 @@ def with_prompts(study: Study, files: Folder) -> Study:
     )
 
 
+def with_examples_read(study: Study, files: Folder) -> Study:
+    """Return the study with the examples of its file written into it.
+
+    Raises LabError for a file that holds no examples.
+    """
+    part = study.examples
+    if part is None or not part.file:
+        return study
+    return study.model_copy(update={"examples": examples_of_table(files.table(part.file))})
+
+
 def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
     """Return what ``[prompt]`` makes of a pasted text and the row of the first data set it shows.
 
@@ -277,7 +290,7 @@ def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
         raise LabError(
             f"{which} in this prompt. Set row in [prompt] to the one that it was sent for."
         )
-    return from_text(text, rows[0], axis, rubric, part)
+    return from_text(text, rows[0], axis, rubric, part, study.examples)
 
 
 def _shown_comparisons(
@@ -329,7 +342,9 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
     elif part.published:
         dataset = _published_items(part, files, rubric)
     else:
-        dataset = _items_of_file(part, files, rubric, further=study.prompt is not None)
+        listed = study.examples is not None and bool(study.examples.column)
+        further = study.prompt is not None or listed
+        dataset = _items_of_file(part, files, rubric, further=further)
     if part.name:
         dataset = replace(dataset, name=part.name)
     if part.candidates:

@@ -620,6 +620,8 @@ def _reading_of(call: Call, outcome: Outcome) -> str:
 
 def _label_of(call: Call, outcome: Outcome) -> str:
     """Return the word in the reply for what was parsed; empty if it has none (a tie)."""
+    if call.scale and outcome.score in call.scores:
+        return call.scale[call.scores.index(int(outcome.score))]
     labels, position = call.ordering.labels, outcome.position
     if len(call.items) == 1 and position and position <= len(labels):
         shown = call.ordering.shown[position - 1]

@@ -5,6 +5,7 @@ stands for a number that would be wrong, or for a column that the store could no
 name the part, row and column.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -241,6 +242,8 @@ def _condition(body: Any, name: str) -> Condition:
         )
     if not condition.chooses and not scores:
         raise LabError(f"{name}: “{judge}” has no scores to choose from. {again}")
+    if condition.reorder == "examples":
+        _check_examples(condition, name)
     least, most = _position_limits(condition)
     if not least <= condition.positions <= most:
         raise LabError(
@@ -250,11 +253,29 @@ def _condition(body: Any, name: str) -> Condition:
     return condition
 
 
+def _check_examples(condition: Condition, name: str) -> None:
+    """Refuse examples of which no lab could have shown this many, with these labels, so drawn."""
+    labels = condition.labels
+    fits = len(labels) in (0, condition.positions) and all(map(math.isfinite, labels))
+    alike = bool(labels) and len(set(labels)) == 1
+    passages = set(labels) == {0.0, 1.0} or not condition.passages
+    large = any(abs(label) > MAX_SCORE for label in labels)
+    if condition.drawn or not fits or alike or large or not passages:
+        raise LabError(
+            f"{name}: the examples of “{shorten(condition.judge)}” have the labels "
+            f"{shorten(str(labels))} in {condition.positions} positions"
+            f"{', in drawn orders' if condition.drawn else ''}, which no study asks. Export the "
+            f"run again."
+        )
+
+
 def _position_limits(condition: Condition) -> tuple[int, int]:
     """Return how few and how many positions a list of this kind has."""
     if condition.reorder == "pairs":
         return 2, 2
     if condition.chooses:
+        return 2, MAX_POSITIONS
+    if condition.reorder == "examples":
         return 2, MAX_POSITIONS
     if condition.reorder == "responses":
         return 1, MAX_POSITIONS
@@ -411,6 +432,7 @@ class _Judgments:
             listed: Mapping[str, Sequence[Any]] = {
                 "options": condition.scores,
                 "criteria": condition.targets,
+                "examples": range(1, condition.positions + 1),
             }
             if condition.reorder not in listed:
                 continue

@@ -892,5 +892,5 @@ def with_none(frame: pd.DataFrame) -> pd.DataFrame:
 
 def condition_of(body: Mapping[str, Any]) -> Condition:
     """Return a condition from the JSON it was kept as, whose lists become tuples."""
-    lists = {name: tuple(body.get(name, ())) for name in ("scores", "targets")}
+    lists = {name: tuple(body.get(name, ())) for name in ("scores", "targets", "labels")}
     return Condition(**{**body, **lists})

@@ -61,6 +61,7 @@ def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own:
             f'template = "{design.template}"': design.template not in ("", "brief"),
             'reorder = "bare"': "bare" in design.axes,
             "alone": design.alone,
+            'reorder = "examples"': "examples" in design.axes,
         }
         for words, given in wrong.items():
             if given:

@@ -16,9 +16,11 @@ from typing import Any
 
 from rubriclab.model.data import Comparison, Criterion, Item, Option, Rubric
 from rubriclab.model.judgment import Reorder
-from rubriclab.model.study import MAX_TEXT, PromptFile, PromptPart
+from rubriclab.model.study import MAX_TEXT, ExamplesPart, PromptFile, PromptPart
 from rubriclab.model.text import LabError, shorten
+from rubriclab.study.examples import examples_of
 from rubriclab.study.prompts import Messages
+from rubriclab.study.subjects import Example
 from rubriclab.study.template import render
 
 Span = tuple[int, int]
@@ -368,15 +370,26 @@ OTHER_ROW = "Choose the row that it was sent for, one with long texts"
 
 
 def from_text(
-    text: str, item: Item, axis: Reorder, rubric: Rubric | None, part: PromptPart
+    text: str,
+    item: Item,
+    axis: Reorder,
+    rubric: Rubric | None,
+    part: PromptPart,
+    examples: ExamplesPart | None = None,
 ) -> Pasted:
     """Return the template of a prompt that was sent for ``item``, plain or as JSON messages.
 
     ``item`` is a Comparison for pairs and lists. If ``rubric`` is given, we look for its list.
     Otherwise we take the prompt's own list, if only one can be the scores. ``part``: the user's
-    lines, best and columns, which decide what we cannot. Raises LabError for whatever is not sure,
+    lines, best and columns, which decide what we cannot. ``examples``: the study's, which are found
+    by their texts and labels. Raises LabError for whatever is not sure,
     and says what to do.
     """
+    if part.of not in ("", axis):
+        raise LabError(
+            f'[prompt] of is "{part.of}", but the study reorders {axis}. Set reorder = "{part.of}" '
+            f"in [design], or leave of out."
+        )
     messages = messages_of(text)
     contents = [message["content"] for message in messages]
     whole = "\n".join(contents)
@@ -399,8 +412,14 @@ def from_text(
         lines = listed.lines(whole)
         skip.append(listed.span)
     fixed = _blanked(whole, skip)
-    if axis == "bare" and rubric is None:
+    if axis in ("bare", "examples") and rubric is None:
         rubric = _scale(fixed, part.best)
+    if axis == "examples" and rubric is not None:
+        shown_examples = _shown_examples(item, rubric, examples)
+        found = _example_slots(whole, skip, shown_examples, part, names)
+        slots += found.slots
+        lines, order = found.lines, list(found.order)
+        fixed = _blanked(fixed, [slot[:2] for slot in found.slots])
     labels = candidate_labels(whole, fixed, slots) if isinstance(item, Comparison) else ()
     made = _templates(messages, slots)
     values = {
@@ -429,6 +448,112 @@ def _list_slots(whole: str, listed: Listed, axis: Reorder, names: dict[str, Any]
         if about:
             slots.append((*listed.texts[k], f"{axis}[{k}].description"))
     return slots
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Where a prompt shows examples.
+
+    order: their numbers, as the prompt has them. lines: the first and the last one, from 1.
+    """
+
+    slots: tuple[Slot, ...]
+    order: tuple[int, ...]
+    lines: tuple[int, int]
+
+
+def _shown_examples(
+    item: Item, rubric: Rubric, examples: ExamplesPart | None
+) -> tuple[Example, ...]:
+    """Return the examples of a pasted prompt. Raises LabError if the study has none."""
+    if examples is None or examples.file:
+        raise LabError("The study has no examples that the prompt could show. Add [examples].")
+    if len(rubric.criteria) > 1:
+        raise LabError("A pasted prompt scores one criterion. Give [rubric] only that criterion.")
+    return examples_of(examples, item, rubric.criteria[0])
+
+
+def _example_slots(
+    whole: str,
+    skip: Sequence[Span],
+    examples: Sequence[Example],
+    part: PromptPart,
+    names: dict[str, Any],
+) -> _Found:
+    """Return the slots of the examples' texts and labels; their values are added to ``names``.
+
+    A text must be in the prompt once. A label is found in the same words behind (or before) each
+    text. Raises LabError for whatever is not sure.
+    """
+    first, last = (part.lines[0], part.lines[-1]) if part.lines else (1, whole.count("\n") + 1)
+    edges = [0, *(mark.end() for mark in re.finditer("\n", whole)), len(whole) + 1]
+    if not 1 <= first <= last < len(edges):
+        raise LabError(
+            f"Lines {first} to {last} are not in the prompt, which has {len(edges) - 1} lines. "
+            f"Correct lines in [prompt]."
+        )
+    window = edges[first - 1], min(edges[last], len(whole))
+    spots: list[tuple[Span, int]] = []
+    for number, example in enumerate(examples, start=1):
+        spans = [
+            span
+            for span in _exact(whole, example.text.strip())
+            if window[0] <= span[0] and span[1] <= window[1]
+            if not any(a < span[1] and span[0] < b for a, b in skip)
+        ]
+        if len(spans) != 1:
+            where = f"{len(spans)} times" if spans else "not"
+            raise LabError(
+                f"Example {number} (“{shorten(example.text)}”) is {where} in this prompt. Set "
+                f"lines = [first, last] in [prompt] to the lines of the examples, and give their "
+                f"texts word for word."
+            )
+        spots.append((spans[0], number))
+    spots.sort()
+    listed = [examples[number - 1] for _, number in spots]
+    places = _label_places(whole, [span for span, _ in spots], listed, window)
+    names["examples"] = [
+        {"text": example.text.strip(), "label": example.label} for example in listed
+    ]
+    slots: list[Slot] = []
+    for k, (span, _) in enumerate(spots):
+        slots.append((*span, f"examples[{k}].text|trim"))
+        if places:
+            slots.append((*places[k], f"examples[{k}].label"))
+    starts = [start for start, _, _ in slots]
+    ends = [end for _, end, _ in slots]
+    lines = whole.count("\n", 0, min(starts)) + 1, whole.count("\n", 0, max(ends)) + 1
+    return _Found(tuple(slots), tuple(number for _, number in spots), lines)
+
+
+def _label_places(
+    whole: str, texts: Sequence[Span], listed: Sequence[Example], window: Span
+) -> list[Span]:
+    """Return the place of each example's label, in the order of the prompt; none without labels.
+
+    Raises LabError unless all are in the same words behind their texts, or before them.
+    """
+    if not all(example.label for example in listed):
+        return []
+    behind: list[Span] = []
+    before: list[Span] = []
+    for k, (start, end) in enumerate(texts):
+        until = texts[k + 1][0] if k + 1 < len(texts) else window[1]
+        since = texts[k - 1][1] if k else window[0]
+        label = listed[k].label
+        behind += [(a + end, b + end) for a, b in _exact(whole[end:until], label)[:1]]
+        before += [(a + since, b + since) for a, b in _exact(whole[since:start], label)[-1:]]
+    between_behind = {whole[end:a] for (_, end), (a, _) in zip(texts, behind, strict=False)}
+    between_before = {whole[b:start] for (start, _), (_, b) in zip(texts, before, strict=False)}
+    if len(behind) == len(texts) and len(between_behind) == 1:
+        return behind
+    if len(before) == len(texts) and len(between_before) == 1:
+        return before
+    labels = ", ".join(example.label for example in listed)
+    raise LabError(
+        f"The lab does not find the labels {shorten(labels)} in the same words behind each "
+        f"example, or before each. Write it as a prompt file that loops over {{{{ examples }}}}."
+    )
 
 
 def _described(rubric: Rubric, about: Mapping[str, str]) -> Rubric:

@@ -21,7 +21,7 @@ Variant = Mapping[str, Any]
 """A level of each factor that is varied, by the factor's name."""
 
 RUBRIC_AXES: tuple[Reorder, ...] = ("options", "criteria", "responses", "bare")
-OWN_AXES: tuple[Reorder, ...] = ("options", "criteria", "pairs", "lists", "bare")
+OWN_AXES: tuple[Reorder, ...] = ("options", "criteria", "pairs", "lists", "bare", "examples")
 """The axes that a user's own prompt may have. With a bare score it lists nothing."""
 FACTORS: dict[str, tuple[Reorder, ...]] = {
     "ids": ("options",),

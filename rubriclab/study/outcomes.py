@@ -115,6 +115,8 @@ def _outcomes(
         )
     if condition.reorder == "options":
         return option_outcomes(call, reply, rule)
+    if condition.reorder == "examples":  # a score has no place among the examples
+        call = replace(call, ordering=call.scored)
     # An answer that is asked about alone, to compare with a batch, is at position 1 of 1. A score
     # without a list has no position.
     position = 1 if condition.reorder == "responses" else None

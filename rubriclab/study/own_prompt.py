@@ -18,12 +18,13 @@ from rubriclab.study.placeholders import (
     Context,
     comparison_names,
     criteria_names,
+    examples_names,
     score_names,
 )
 from rubriclab.study.prompts import Messages
 from rubriclab.study.proof import LISTED, Proof, prove, prove_sections
 from rubriclab.study.sections import arranged
-from rubriclab.study.subjects import PROTOCOLS, Prompt, Subject
+from rubriclab.study.subjects import PROTOCOLS, Prompt, Subject, scale_of
 from rubriclab.study.template import named, render
 
 
@@ -72,6 +73,12 @@ class OwnPrompt:
             raise LabError(f"Prompt “{shorten(self.file.name)}”: {words}.")
         return own if self.tie else own[:n]
 
+    def verdicts(self, subject: Subject, ordering: Ordering) -> tuple[str, ...]:
+        """Return what a verdict may be. Where examples are listed, that is a score of the scale."""
+        if self.axis == "examples":
+            return scale_of(subject).labels
+        return self.labels(ordering)
+
     def labelled(self, subject: Subject, ordering: Ordering) -> Ordering:
         """Return the ordering with the labels that the prompt shows: its own for candidates, the
         rubric's for a bare scale.
@@ -87,13 +94,15 @@ class OwnPrompt:
         (messages,) = render(self.file, [self.context(subject, ordering)])
         rule = self.file.answer
         alone = rule.read == "label" and not rule.path and self.axis != "criteria"
-        labels = natural_order(self.labels(ordering)) if alone else ()
+        labels = natural_order(self.verdicts(subject, ordering)) if alone else ()
         return Prompt(messages, f"own-{rule.read}-{self.axis}.{self.file.id}", labels=labels)
 
     def answer(self, subject: Subject, ordering: Ordering) -> tuple[str, dict[str, Any]]:
         """Return (what a reply looks like, the fields of a request that hold a server to it)."""
         names = ordering.labels if self.axis == "criteria" else ()
-        labels = tuple(map(str, subject.shape.scores)) if names else self.labels(ordering)
+        labels = self.verdicts(subject, ordering)
+        if names:
+            labels = tuple(map(str, subject.shape.scores))
         return form(self.file.answer, names), asked_format(
             self.file.answer, labels, subject.shape.targets
         )
@@ -112,6 +121,10 @@ class OwnPrompt:
         if self.axis == "options":
             return score_names(text, criterion, ordering, subject.reference)
         scale = PROTOCOLS["options"].ordering(subject, criterion.scores)
+        if self.axis == "examples":
+            listed = [subject.examples[int(k) - 1] for k in ordering.shown]
+            shown = [(example.text, example.label) for example in listed]
+            return examples_names(text, criterion, scale, shown)
         if self.axis == "criteria":
             return criteria_names(text, subject.criteria, ordering, scale)
         return score_names(text, criterion, scale)
@@ -159,7 +172,10 @@ class OwnPrompt:
             ]
             if self.axis != "criteria":
                 check_readable(
-                    self.file, self.labels(orderings[0]), chooses=self.chooses, tie=self.tie
+                    self.file,
+                    self.verdicts(subject, orderings[0]),
+                    chooses=self.chooses,
+                    tie=self.tie,
                 )
             contexts = [self.context(subject, ordering) for ordering in orderings]
             if self.uncut is not None and self.sections:

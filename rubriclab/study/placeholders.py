@@ -53,6 +53,17 @@ def score_names(
     }
 
 
+def examples_names(
+    item: Item, criterion: Criterion, scale: Ordering, examples: Sequence[tuple[str, str]]
+) -> Context:
+    """Return the names of a prompt that shows examples, in this order, before it asks for a score.
+
+    ``scale``: the scores with their labels. ``examples``: (text, label), the label empty for none.
+    """
+    listed = [{"text": text, "label": label} for text, label in examples]
+    return {**score_names(item, criterion, scale), "examples": listed}
+
+
 @lru_cache(maxsize=1_024)
 def listed_options(criterion: Criterion, ordering: Ordering) -> Context:
     """Return ``options`` in the order shown, and ``labels``, which never change with the order.

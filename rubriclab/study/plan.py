@@ -40,6 +40,7 @@ from rubriclab.model.passing import check_cut, check_passes, named_by_score
 from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 from rubriclab.study.decisions import check_decisions, packing_of
+from rubriclab.study.examples import with_examples
 from rubriclab.study.options import (
     Variant,
     check_answers,
@@ -65,7 +66,7 @@ from rubriclab.study.plan_notes import SAMPLED_CALLS, constraint_notes, notes_on
 from rubriclab.study.prompts import Messages
 from rubriclab.study.proof import Proof
 from rubriclab.study.section_levels import at_each_order, check_sections_differ, prefix_notes
-from rubriclab.study.subjects import PROTOCOLS, Prompt, Shape, Subject
+from rubriclab.study.subjects import PROTOCOLS, Prompt, Shape, Subject, scale_of
 from rubriclab.study.tokens import REASONING_TOKENS, answer_is_begun, answer_tokens
 
 PACKING_QUESTIONS = 150
@@ -401,6 +402,7 @@ class Plan:
             labels=request.prompt.labels,
             constrain=self.conditions[condition].constrain,
             sampled=self._sampled(condition, key),
+            scale=scale_of(request.subject).labels if request.subject.examples else (),
         )
 
     def _sampled(self, condition: int, key: str) -> bool:
@@ -627,6 +629,8 @@ def _study_identity(
     rubric_ids = [rubric.id for _, rubric in sources]
     rubric_ids += [wordings[name].id for name in study.design.vary.wording]
     rubric_ids += dict.fromkeys(prompt.file.id for prompt in prompts)
+    if study.examples is not None:
+        rubric_ids.append(study.examples.id)
     # A single ID is not hashed, because a study could have only one in the first version.
     one_id = [ids[0] if len(ids) == 1 else digest(ids) for ids in (data_ids, rubric_ids)]
     return study.identity(*one_id)
@@ -706,6 +710,10 @@ class _Parts:
             shown, score = rubric_at(rubric, variant, self.wordings), variant.get("reference")
             if (shown.id, score) not in known:  # sampling and request fields do not change subjects
                 known[shown.id, score] = _subjects(data, shown, design, items, codes, score)
+                if axis == "examples":
+                    bare, own_notes = known[shown.id, score]
+                    made, more = with_examples(bare, self.study.examples)
+                    known[shown.id, score] = tuple(made), [*own_notes, *more]
             subjects, notes = known[shown.id, score]
             if variant.get("packing") in vary.packing[1:]:
                 chosen = _repeated(subjects, PACKING_QUESTIONS, design.seed) or ()
@@ -794,6 +802,8 @@ def _conditions(study: Study, parts: Sequence[PlanPart]) -> _Asked:
                             simulated=judge.simulated,
                             packed=packed,
                             constrain=part.constraint(shape, strategy, judge),
+                            labels=shape.labels,
+                            passages=shape.passages,
                         )
                     )
     if len(asked.conditions) > MAX_CONDITIONS:

@@ -24,6 +24,7 @@ from rubriclab.study.placeholders import (
     batch_names,
     comparison_names,
     criteria_names,
+    examples_names,
     numbered,
     score_names,
 )
@@ -33,6 +34,8 @@ from rubriclab.study.sections import cut
 Family = Literal["brief", "mtbench", "devbench"]
 CriteriaStem = Literal["criteria", "criterion"]
 """The prompts that ask about all criteria of a text, and about one of them by itself."""
+ExamplesStem = Literal["examples", "examples-feedback"]
+"""The prompts with examples: for the score alone, and for feedback before the score."""
 Messages = tuple[dict[str, str], ...]
 
 FILES = Path(__file__).with_name("judge_prompts")
@@ -102,6 +105,24 @@ def score_prompt(
 def bare_prompt(item: Item, criterion: Criterion) -> Messages:
     """Return the message that asks for a score on a scale whose options are not listed."""
     return filled_in("bare", score_names(item, criterion, numbered(criterion)))
+
+
+def examples_prompt(
+    item: Item,
+    criterion: Criterion,
+    scale: Ordering,
+    examples: Sequence[tuple[str, str]],
+    *,
+    stem: ExamplesStem = "examples",
+    passages: bool = False,
+) -> Messages:
+    """Return the message that shows examples and asks for ``item``'s score under ``criterion``.
+
+    ``scale``: the scores with their labels. ``examples``: (text, label) in the order shown;
+    an empty label is not shown. ``passages``: whether they are passages.
+    """
+    names = examples_names(item, criterion, scale, examples)
+    return filled_in(stem, names | {"passages": passages})
 
 
 def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:

@@ -33,6 +33,7 @@ LISTED: Mapping[Reorder, str] = {
     "pairs": "responses",
     "lists": "responses",
     "bare": "",
+    "examples": "examples",
 }
 """What templates call the list that is reordered on each axis."""
 Key = tuple[str, int]
@@ -130,7 +131,7 @@ def prove(
     spots = _spots(contents, orders)
     if words := _misplaced(spots, len(who), name, listing):
         raise fault(words)
-    main = {"responses": "text", "criteria": "name"}.get(name, "label")
+    main = {"responses": "text", "criteria": "name", "examples": "text"}.get(name, "label")
     moving = _moving(spots, main)
     first_round = _first_round(moving)
     if not _names_its_entries(spots, main) or len({*first_round}) < len(who):
@@ -145,7 +146,7 @@ def prove(
         for number, (a, b) in enumerate(zip(plain[0], plain[second], strict=True), 1)
         if (lines := _lines(a, b))
     )
-    labels = orderings[0].labels, orderings[second].labels
+    labels = orderings[0].names, orderings[second].names
     shown = real[0], real[second]
     return Proof(prompt.name, item, labels, shown, moved, len(orderings), tuple(notes))
 
@@ -192,7 +193,7 @@ def _marked(
 ) -> tuple[list[dict[str, Any]], dict[Key, str]]:
     """Return the contexts with a mark in place of each text that moves, and the text of each mark.
 
-    Labels move with the options alone: elsewhere they belong to the position.
+    Labels move with options and examples alone: elsewhere they belong to the position.
     """
     name = LISTED[axis]
     texts: dict[Key, str] = {}
@@ -203,7 +204,7 @@ def _marked(
             keys = {
                 part: (part, who[shown])
                 for part, value in entry.items()
-                if value != "" and (part != "label" or axis == "options")
+                if value != "" and (part != "label" or axis in ("options", "examples"))
             }
             texts |= {key: str(entry[part]) for part, key in keys.items()}
             marks = {part: f"\ue000{part}:{key[1]}\ue001" for part, key in keys.items()}

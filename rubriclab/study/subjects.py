@@ -14,7 +14,7 @@ from typing import Any
 
 from rubriclab.model.data import INTENDED, Comparison, Criterion, DataSet, Item, Rubric, preference
 from rubriclab.model.judgment import Ordering, Reorder
-from rubriclab.model.orders import Strategy, rotations
+from rubriclab.model.orders import Strategy, orders_of_examples, rotations
 from rubriclab.model.study import DesignPart
 from rubriclab.model.text import LabError, count, look_alike, shorten
 from rubriclab.study import prompts
@@ -36,11 +36,27 @@ class Shape:
     """What the subjects of one condition have in common.
 
     targets: the criteria of one call; empty if the call is about one item.
+    labels, passages: of examples, as in ``Condition``.
     """
 
     scores: tuple[int, ...]
     targets: tuple[str, ...]
     positions: int
+    labels: tuple[float, ...] = ()
+    passages: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One example that a prompt shows before the answer.
+
+    label: as it is shown; empty for none. value: the score that the label stands for, NaN if it is
+    none; 1 and 0 for a passage that holds the answer or not.
+    """
+
+    text: str
+    label: str
+    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +68,7 @@ class Subject:
     options: what is ordered, in the default order: scores, names of criteria or candidates, or IDs.
     answers: the answers of a batch.
     reference: the score of the reference answer that is shown; None for the highest.
+    examples: what is shown before the answer, in the default order.
     """
 
     items: tuple[int, ...]
@@ -62,6 +79,7 @@ class Subject:
     options: tuple[int, ...] | tuple[str, ...]
     answers: tuple[Item, ...] = ()
     reference: int | None = None
+    examples: tuple[Example, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +219,57 @@ class OptionsProtocol(Protocol):
             return Prompt(messages, template)
         labels = natural_order(ordering.labels)
         return Prompt(messages, template, SCORE_BEGUN, brief=True, labels=labels)
+
+
+class ExamplesProtocol(OptionsProtocol):
+    """Ask about one answer under one criterion; the examples before it are reordered.
+
+    The score options keep their order. Examples are numbered from 1, and ``study/examples.py``
+    gives them to the subjects.
+    """
+
+    def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
+        if strategy.kind == "balanced":
+            orders = tuple(orders_of_examples(tuple(map(int, subject.options))))
+            strategy = replace(strategy, kind="custom", orders=orders)
+        return super().orders(subject, strategy, seed)
+
+    def labels(self, subject: Subject, order: tuple[Any, ...]) -> tuple[str, ...]:
+        """Return the label of each example, as pages and own code see the order."""
+        return tuple(example_label(subject.examples[int(k) - 1]) for k in order)
+
+    def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
+        stem: prompts.ExamplesStem = "examples-feedback"
+        if design.answer == "score":
+            stem = "examples"
+        scale = scale_of(subject)
+        shown = [subject.examples[int(k) - 1] for k in ordering.shown]
+        messages = prompts.examples_prompt(
+            subject.text,
+            subject.criteria[0],
+            scale,
+            [(example.text, example.label) for example in shown],
+            stem=stem,
+            passages=subject.shape.passages,
+        )
+        template = prompts.lab_prompt(stem).name
+        if design.answer != "score":
+            return Prompt(messages, template)
+        return Prompt(
+            messages, template, SCORE_BEGUN, brief=True, labels=natural_order(scale.labels)
+        )
+
+
+def example_label(example: Example) -> str:
+    """Return what says which example it is: its label, or the number that a passage counts as."""
+    if example.label or example.value != example.value:
+        return example.label
+    return f"{example.value:g}"
+
+
+def scale_of(subject: Subject) -> Ordering:
+    """Return the scores of a subject's criterion in their rubric order, with their labels."""
+    return PROTOCOLS["options"].ordering(subject, subject.shape.scores)
 
 
 class BareProtocol(OptionsProtocol):
@@ -573,5 +642,6 @@ PROTOCOLS: dict[Reorder, Protocol] = {
     "pairs": ComparisonProtocol(),
     "lists": ComparisonProtocol(),
     "bare": BareProtocol(),
+    "examples": ExamplesProtocol(),
 }
 """The protocol of each value of ``[design] reorder``."""

@@ -49,7 +49,8 @@ from rubriclab.words.subject import (
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
 """Badges of questions that are not about orders, by their verdicts."""
 TITLES: dict[str, dict[str, str]] = {
-    kind: SENTENCES[kind]["titles"] for kind in (*AXES, "pass_rate", "variant", "variant_pass_rate")
+    kind: SENTENCES[kind]["titles"]
+    for kind in (*AXES, "passages", "pass_rate", "variant", "variant_pass_rate")
 }
 """The questions that exist for each kind of list, and for a variant, with their titles."""
 SAID_BY_QUESTIONS = {

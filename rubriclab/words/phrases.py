@@ -33,6 +33,7 @@ SENTENCES: dict[str, dict[str, Any]] = tomllib.loads(
 PROTOCOLS = {
     "bare": "a bare scale",
     "options": "reordered options",
+    "examples": "reordered examples",
     "criteria": "reordered criteria",
     "responses": "several answers in one call",
     "pairs": "pairs",
@@ -245,6 +246,8 @@ def measure_of(row: Row, conditions: Sequence[Condition] = ()) -> Measure:
     if not conditions:
         return about
     condition = conditions[row.condition]
+    if condition.reorder == "examples" and "examples" in about.names:
+        return replace(about, name=about.names["examples"], form=".2f", unit="points")
     if condition.joint and "points" in about.names:
         return replace(about, name=about.names["points"], form=".2f", unit="points")
     if condition.chooses and "chooses" in about.names:

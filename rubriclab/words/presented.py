@@ -78,7 +78,8 @@ def presented(findings: Findings, subject: Subject, study: Study | None = None) 
 
 
 def _say(subject: Subject, key: str, **fields: str) -> str:
-    return say(key, ("presented", f"presented_{subject.reorder}"), **fields)
+    tables = ("presented", f"presented_{subject.reorder}", f"presented_{subject.kind}")
+    return say(key, tables, **fields)
 
 
 def _arms_of(findings: Findings, subject: Subject) -> list[Arm]:

@@ -25,6 +25,7 @@ MOST_NAME = 40
 EACH = "Each verdict is for its judge alone, and not corrected for the number of judges."
 MATTERS = {
     "options": "The order of the options matters",
+    "examples": "The order of the examples matters",
     "criteria": "The order of the criteria matters",
     "responses": "The order of the answers matters",
     "pairs": "The order of the two answers matters",
@@ -187,6 +188,8 @@ def positions_text(subject: Subject) -> str:
     if subject.in_points:
         size = f"{number(verdict.value)}{NBSP}points"
         if verdict.word == EFFECT:
+            if subject.reorder == "examples":
+                return f"follows the label at a position, by {size}"
             return f"moves criteria by {size} on average"
         if verdict.word == EQUIVALENT:
             return f"favours no position, {size}"

@@ -43,10 +43,10 @@ from rubriclab.words.phrases import SENTENCES, decimals_of_difference, order_tit
 
 AXES = {
     kind: SENTENCES[kind]["name"]
-    for kind in ("options", "criteria", "responses", "pairs", "lists", "bare")
+    for kind in ("options", "criteria", "responses", "pairs", "lists", "bare", "examples")
 }
 """The name of each kind of list that a call may show."""
-IN_POINTS = ("criteria", "responses")
+IN_POINTS = ("criteria", "responses", "examples")
 """Kinds of lists whose leans are points. Those of the others are shares."""
 CHOICES = ("pairs", "lists")
 """Kinds of lists from which a call chooses a winner."""
@@ -92,7 +92,8 @@ class Subject:
     orders alone. ``rate``: of two scores, which one passes. ``pass_rates``: its share where it is
     listed first and where it is listed last, with ``pass_intervals``. ``about``: data set and
     setting, as far as the run has several. ``free_mass``: of a constrained judge. ``look``: the
-    last one, if the run may stop early.
+    last one, if the run may stop early. ``passages``: the examples are passages, of which some hold
+    the answer.
 
     Where the verdicts are about a variant: ``variant`` and ``default``, what it is compared with;
     ``default_condition``: where that was asked; ``shift``: the variant's mean score - the
@@ -129,15 +130,19 @@ class Subject:
     shift: float = math.nan
     free_mass: FreeMass | None = None
     look: LastLook | None = None
+    passages: bool = False
 
     @property
     def kind(self) -> str:
         """What is asked about: the kind of list whose order changes, or a variant.
 
-        On a scale of two scores, positions and the mean are one question: the pass rate.
+        On a scale of two scores, positions and the mean are one question: the pass rate. Examples
+        of which some hold the answer are passages.
         """
         if self.variant:
             return "variant"
+        if self.passages:
+            return "passages"
         return "pass_rate" if self.has_pass_rate else self.reorder
 
     @property
@@ -554,6 +559,7 @@ def subject_of(findings: Findings, condition: int = 0) -> Subject:
         about=_about(findings.conditions, arm.code),
         free_mass=free_mass(arms),
         look=_look(findings, arm.condition),
+        passages=arm.condition.passages,
     )
 
 

@@ -469,6 +469,7 @@ def test_every_axis_is_offered_with_what_it_needs(lab: Lab) -> None:
         "Several answers in one call",
         "Two answers",
         "Lists of answers",
+        "Examples",
         "A bare score",
     ]
     axis.set_value("pairs").run()

@@ -51,6 +51,7 @@ OF = {"position": 1, "score": 3, "target": "tone", "order": "1 2", "before": "wi
         "dataset",
         "stated",
         "way",
+        "example",
     ),
     "x",
 )
