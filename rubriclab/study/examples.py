@@ -119,6 +119,17 @@ def with_examples(
         values = () if given.passages else tuple(example.value for example in given.examples)
         notes |= dict.fromkeys(_notes(given.examples, values, criterion))
         made.append(_shown(subject, given))
+    shown_too = {
+        subject.text.item_id
+        for subject in made
+        if any(subject.text.response.strip() in example.text for example in subject.examples)
+    }
+    if shown_too and not all(subject.shape.passages for subject in made):
+        others = "" if len(shown_too) == 1 else f", and {count(len(shown_too) - 1, 'more answer')},"
+        notes[
+            f"The answer “{shorten(min(shown_too), 60)}”{others} can be read in the examples. The "
+            f"judge sees its label before it scores it. Leave it out of the data."
+        ] = None
     kept = _alike(made)
     if len(kept) < len(made):
         left = count(len(made) - len(kept), "answer")

@@ -13,7 +13,7 @@ import rubriclab.measures  # noqa: F401  every measure
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import MEASURES, Findings
 from rubriclab.data.published import cache_folder, sources
-from rubriclab.data.sample import preset_title, presets
+from rubriclab.data.sample import data_path, preset_title, presets
 from rubriclab.exports.paper_table import paper_table
 from rubriclab.measures.protocols import FORMS
 from rubriclab.model.data import Item
@@ -22,6 +22,7 @@ from rubriclab.model.study import read_study
 from rubriclab.runs.forecast import estimate
 from rubriclab.runs.loading import plan_of_file
 from rubriclab.runs.runner import Run
+from rubriclab.store.bundle import read_bundle
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan
 from tests.data.test_published import FILES, shared
@@ -144,9 +145,19 @@ def test_the_preset_of_decisions_asks_every_order_and_up_and_down() -> None:
     assert list(made.planned) == [6 * 24 * 2] * 3 + [6 * 2 * 2] * 3
 
 
+def test_the_preset_of_examples_is_what_the_recorded_example_asked() -> None:
+    """24 answers in 12 orders, and 10 of them once more; none is one of the four examples."""
+    made = plan_of_file("examples")
+    assert len(made) == 24 * 12 + 10 * 12
+    assert not any("can be read in the examples" in note for note in made.notes)
+    recorded = read_bundle(data_path("example-examples.zip"))
+    assert recorded.conditions == made.conditions
+    assert sorted(recorded.items["item_id"]) == sorted(item.item_id for item in made.items)
+
+
 @pytest.mark.papers(75)
 def test_presets_name_measures_and_say_where_their_numbers_are_from() -> None:
-    assert set(presets()) == {*PLANNED, "decisions"}
+    assert set(presets()) == {*PLANNED, "decisions", "examples"}
     for path in (presets()[name] for name in PLANNED):
         study = read_study(path)
         assert study.paper

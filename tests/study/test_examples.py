@@ -160,6 +160,18 @@ def test_labels_that_are_all_the_same_count_as_none() -> None:
     assert made.conditions[0].labels == ()
 
 
+def test_an_answer_that_is_among_its_examples_is_noted() -> None:
+    """Whoever takes examples from the data that are judged tells the judge their labels."""
+    shown = [{"text": "Q: why?\nA: response 1", "label": 4}, {"text": "Another.", "label": 1}]
+    made = examples_plan(shown)
+    noted = [note for note in made.notes if "can be read in the examples" in note]
+    assert len(noted) == 1
+    assert noted[0].startswith("The answer “i1” can be read")
+    both = [{"text": "response 0", "label": 4}, {"text": "response 2", "label": 1}]
+    assert any("“i0”, and 1 more answer, can" in note for note in examples_plan(both).notes)
+    assert not any("can be read" in note for note in examples_plan().notes)
+
+
 def test_a_label_that_is_not_on_the_scale_is_shown_and_noted() -> None:
     made = examples_plan([{"text": "a", "label": 7}, {"text": "b", "label": 1}])
     assert made.conditions[0].labels == (7.0, 1.0)
