@@ -24,6 +24,7 @@ def frame(score: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["judge", "item_id", "ordering", "score"])
 
 
+@pytest.mark.thorough
 def test_a_frame_is_read_again_and_subtracted() -> None:
     biased, fair = rl.read(frame(1), name="biased"), rl.read(frame(2))
     # Ascending less descending: 1 - 2 of every answer, and 2 - 2.
@@ -49,6 +50,7 @@ def test_a_frame_is_read_again_and_subtracted() -> None:
         biased.export("out.csv", texts=True, margin=0.5)
 
 
+@pytest.mark.thorough
 def test_a_study_is_run_exported_and_opened_again(tmp_path: Path) -> None:
     folder = folder_with_study(tmp_path, items=4)
     seen = []
@@ -80,6 +82,7 @@ def test_a_study_is_run_exported_and_opened_again(tmp_path: Path) -> None:
         assert ("The answer number 0 with some words" in page) == texts
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("example", ["example", "example-criteria", "example-pairs"])
 def test_exported_parquet_has_the_judgments_of_the_run(
     tmp_path: Path, example: str, monkeypatch: pytest.MonkeyPatch

@@ -43,6 +43,7 @@ def test_the_papers_name_measures_and_topics_that_exist() -> None:
     assert set(re.findall(r"--topic (\w+)", text)) <= set(TOPICS)
 
 
+@pytest.mark.thorough
 def test_every_row_has_a_test_that_names_it() -> None:
     named: set[int] = set()
     for path in (ROOT / "tests").rglob("test_*.py"):
@@ -111,6 +112,7 @@ def names_in(path: Path) -> set[str]:
     return names
 
 
+@pytest.mark.thorough
 def test_the_map_names_what_exists() -> None:
     named = re.findall(r"`([\w/]+\.py):([\w.]+)`", MAP)
     assert len(named) > 20
@@ -178,6 +180,7 @@ def test_the_published_method_check_is_what_was_counted() -> None:
     assert len(text.splitlines()) <= 410
 
 
+@pytest.mark.thorough
 def test_a_stopped_check_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     path, name, other = tmp_path / "counts.jsonl", *[*method._cells()][:2]
     first, third = (
@@ -198,6 +201,7 @@ def test_a_stopped_check_loses_nothing_and_repeats_nothing(tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.thorough
 def test_the_notebook_was_executed_and_its_cells_still_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

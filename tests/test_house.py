@@ -116,6 +116,7 @@ def _called(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
+@pytest.mark.thorough
 def test_imports_only_go_down() -> None:
     wrong = []
     for path in modules():
@@ -130,6 +131,7 @@ def test_imports_only_go_down() -> None:
     assert not wrong
 
 
+@pytest.mark.thorough
 def test_modules_import_each_other_in_no_circle() -> None:
     graph = {name: used_modules(tree_of(path)) for name, path in module_files().items()}
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
@@ -152,6 +154,7 @@ def test_every_form_of_an_import_is_seen(code: str) -> None:
     assert used_modules(ast.parse(code)) == {"rubriclab.app.state"}
 
 
+@pytest.mark.thorough
 def test_only_the_worker_imports_what_it_computes_the_name_of() -> None:
     """The circle test cannot see such an import; the worker's child looks names up in a table."""
     computed = [
@@ -165,6 +168,7 @@ def test_only_the_worker_imports_what_it_computes_the_name_of() -> None:
     assert computed == ["worker.py"]
 
 
+@pytest.mark.thorough
 def test_libraries_stay_in_their_rooms() -> None:
     wrong = []
     for path in modules():
@@ -181,6 +185,7 @@ def test_every_room_is_on_the_map() -> None:
     assert rooms == MAY_IMPORT.keys() - {"api"}
 
 
+@pytest.mark.thorough
 def test_every_module_says_what_it_is_for() -> None:
     assert not [path for path in modules() if not ast.get_docstring(tree_of(path))]
 

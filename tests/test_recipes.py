@@ -129,6 +129,7 @@ def gradebook(path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.thorough
 def test_new_things_work_from_the_command_line(extended: Path, tmp_path: Path) -> None:
     judged = judgments_with_the_highest_score_in_half(tmp_path / "judged.csv")
     log = gradebook(tmp_path / "log.jsonl")

@@ -35,6 +35,7 @@ def opened(app: AppTest, run_id: str) -> AppTest:
     return app.run()
 
 
+@pytest.mark.thorough
 def test_a_clean_check_needs_no_click(lab: Lab) -> None:
     app = use_sample(lab("setup"))
     app.button(key="launch-go").click().run()
@@ -45,6 +46,7 @@ def test_a_clean_check_needs_no_click(lab: Lab) -> None:
     assert (check.asked, check.parsed, check.stop) == (8, 8, None)
 
 
+@pytest.mark.thorough
 def test_a_stopped_check_says_why_and_shows_hostile_replies_as_text(lab: Lab) -> None:
     with running(FakeServer(text=f"No idea. {HOSTILE}")) as server:
         app = lab("runs")
@@ -66,6 +68,7 @@ def test_a_stopped_check_says_why_and_shows_hostile_replies_as_text(lab: Lab) ->
         assert (state.store().run(run.id).state, server.asked) == ("failed", 88)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("paid", [False, True])
 def test_warnings_are_shown_and_hold_only_a_judge_that_costs_money(lab: Lab, paid: bool) -> None:
     replies = iter([None, web.json_response(completion("Hard to tell."))])
@@ -88,6 +91,7 @@ def test_warnings_are_shown_and_hold_only_a_judge_that_costs_money(lab: Lab, pai
             assert state.store().run(run.id).done == 80
 
 
+@pytest.mark.thorough
 def test_a_held_run_can_be_changed(lab: Lab) -> None:
     with running(FakeServer(text="No idea.")) as server:
         app = lab("runs")
@@ -109,6 +113,7 @@ def unread_at_times(first: int) -> Callable[[dict[str, Any], int], web.StreamRes
     return rule
 
 
+@pytest.mark.thorough
 def test_a_run_with_some_unreadable_replies_is_paused_and_mended(lab: Lab) -> None:
     with running(FakeServer(rule=unread_at_times(8), latency=0.05)) as server:
         judge = API.model_copy(
@@ -129,6 +134,7 @@ def test_a_run_with_some_unreadable_replies_is_paused_and_mended(lab: Lab) -> No
     assert held(app).study.judges[0].base_urls == (server.base_url,)
 
 
+@pytest.mark.thorough
 def test_a_key_that_was_refused_is_pasted_and_the_run_goes_on(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def put(app: AppTest, *order: int) -> AppTest:
     return app.run()
 
 
+@pytest.mark.thorough
 def test_try_it_opens_on_a_recorded_swing_and_leaves_no_trace(lab: Lab) -> None:
     app = healthy(lab("try"))
     said = plain(app)
@@ -106,6 +107,7 @@ def test_next_goes_down_the_list_to_answers_that_do_not_move(lab: Lab) -> None:
     assert place(app, "answer") == "lighthouse-letter"
 
 
+@pytest.mark.thorough
 def test_another_judge_has_its_own_list_and_keeps_a_chosen_answer(lab: Lab) -> None:
     app = choose(lab("try"), "qwen2.5-coder-0.5b")
     assert place(app, "answer") == "wifi-router"
@@ -197,6 +199,7 @@ def test_own_text_has_no_orders_until_all_are_asked(lab: Lab) -> None:
     assert "found a green bottle" in plain(healthy(app))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("axis", ["pairs", "criteria"])
 def test_two_answers_and_criteria_are_recorded_and_asked(lab: Lab, axis: str) -> None:
     app = lab("try")
@@ -229,6 +232,7 @@ def test_texts_of_strangers_stay_texts_and_an_empty_one_is_refused(lab: Lab) -> 
     assert not has(app, "try-ask")
 
 
+@pytest.mark.thorough
 def test_a_hostile_pair_is_drawn_as_text(lab: Lab) -> None:
     app = choose(lab("try", list="pairs"), "simulated")
     app.button(key="try-own").click().run()
@@ -270,6 +274,7 @@ def test_measure_this_opens_set_up_with_rubric_and_judge(lab: Lab) -> None:
     assert held.study.rubric.criteria == written(rubric).criteria[2:3]
 
 
+@pytest.mark.thorough
 def test_every_number_of_the_four_pictures_is_a_row_of_the_recorded_example(lab: Lab) -> None:
     app = healthy(lab("learn"))
     said, findings = plain(app), state.findings(state.recorded())

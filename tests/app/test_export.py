@@ -58,6 +58,7 @@ def test_the_report_is_previewed_and_data_are_downloaded(lab: Lab) -> None:
     assert len(data.dataframe[0].value) == 12
 
 
+@pytest.mark.thorough
 def test_a_card_says_its_protocol_and_its_promise_as_the_file_has_them(
     lab: Lab, asked: str
 ) -> None:
@@ -93,6 +94,7 @@ def test_a_card_says_its_protocol_and_its_promise_as_the_file_has_them(
     assert state.kept(asked).gate(*limits) == "passes"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("query", "why"),
     [
@@ -111,6 +113,7 @@ def test_a_card_that_cannot_be_promised_is_refused(
     assert not app.exception
 
 
+@pytest.mark.thorough
 def test_tables_and_figures_for_a_paper(lab: Lab) -> None:
     run = kept(made.options_table({HOSTILE: made.mostly_first, "b|c": made.by_quality}, items=40))
     app = healthy(lab("export", run=run, **{"for": "Paper and slides"}))
@@ -132,6 +135,7 @@ PEOPLE = "answer,Ann,Ben\n" + "".join(
 )
 
 
+@pytest.mark.thorough
 def test_human_scores_are_added_to_a_run_and_earlier_ones_are_kept(lab: Lab) -> None:
     table = made.options_table({"judge-7b": made.by_quality}, items=20)
     run = kept(

@@ -57,6 +57,7 @@ def passed(low_first: float, high_first: float) -> JudgmentTable:
 SWAPPED = comparisons([[2, 2, 2, 2]] * 30 + [[1, 2, 1, 2]] * 3, [[0, 1], [1, 0]])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("table", "word", "headline", "evidence", "advice"),
     [
@@ -130,6 +131,7 @@ def words_to_read(table: JudgmentTable) -> int:
     return len(" ".join(parts).split())
 
 
+@pytest.mark.thorough
 def test_noise_stands_beside_order_where_nothing_can_be_told(lab: Lab) -> None:
     for seed in range(40):
         app = healthy(lab("results", run=kept(simulated(noisy(seed)))))

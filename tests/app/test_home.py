@@ -30,6 +30,7 @@ def test_home_shows_the_swing_of_a_recorded_answer_and_the_example(lab: Lab) -> 
     assert stacks[0].count('class="first"') == 1
 
 
+@pytest.mark.thorough
 def test_the_latest_finished_run_takes_the_place_of_the_example(lab: Lab) -> None:
     kept(made.options_table({"reads": made.by_quality}, items=40, name="My answers"))
     said = said_by(healthy(lab("home")))
@@ -40,6 +41,7 @@ def test_the_latest_finished_run_takes_the_place_of_the_example(lab: Lab) -> Non
     assert "The same answer in two orders: 4 points apart" in said  # the swing stays
 
 
+@pytest.mark.thorough
 def test_a_run_that_stopped_has_no_badge(lab: Lab) -> None:
     table = made.options_table({"j": made.always_first}, items=12, name="Half", state="paused")
     kept(replace(table, planned=(500,)))
@@ -48,6 +50,7 @@ def test_a_run_that_stopped_has_no_badge(lab: Lab) -> None:
     assert "Biased" not in said
 
 
+@pytest.mark.thorough
 def test_hostile_names_of_the_latest_run_are_texts(lab: Lab) -> None:
     kept(made.options_table({HOSTILE: made.always_first}, items=12, name=HOSTILE))
     app = healthy(lab("home"))
@@ -55,6 +58,7 @@ def test_hostile_names_of_the_latest_run_are_texts(lab: Lab) -> None:
     assert not any("](javascript" in part.value for part in app.markdown)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("button", "title"),
     [("Try it", "Same answer"), ("Set up a run", "Set up a run"), ("Learn", "four pictures")],

@@ -28,6 +28,7 @@ def choose(app: AppTest, judge: str) -> AppTest:
     return healthy(app.button_group(key="results-judge").set_value(judge).run())
 
 
+@pytest.mark.thorough
 def test_every_tab_opens_while_all_judges_are_chosen(lab: Lab) -> None:
     app = healthy(lab("results", run=kept(scored(3).judgments.table)))
     assert app.session_state["tab"] == "Bias"
@@ -42,6 +43,7 @@ def test_every_tab_opens_while_all_judges_are_chosen(lab: Lab) -> None:
     assert app.session_state["tab"] == TABS[-1]  # another redraw leaves it open
 
 
+@pytest.mark.thorough
 def test_a_link_opens_its_tab_whoever_is_chosen(lab: Lab) -> None:
     run = kept(scored(3).judgments.table)
     for tab in TABS:
@@ -51,6 +53,7 @@ def test_a_link_opens_its_tab_whoever_is_chosen(lab: Lab) -> None:
     assert app.session_state["tab"] == "Bias"  # the first tab is not in the address
 
 
+@pytest.mark.thorough
 def test_first_screens_of_many_judges_speak_of_all(lab: Lab) -> None:
     run = kept(
         made.options_table({"a": made.always_first, "b": made.by_quality, "c": made.always_first})
@@ -63,6 +66,7 @@ def test_first_screens_of_many_judges_speak_of_all(lab: Lab) -> None:
     assert "a Biased: favours the option listed first." in texts(healthy(lab("runs")))
 
 
+@pytest.mark.thorough
 def test_overview_names_its_data_set_where_there_are_several(lab: Lab) -> None:
     one = healthy(lab("results", run=kept(scored(3).judgments.table), tab="Judges"))
     assert not [part.value for part in one.header if "on stories" in part.value]
@@ -125,6 +129,7 @@ def union_of(lab: Lab, runs: dict[str, int], **query: str) -> AppTest:
     return healthy(lab("compare", **{"with": names}, **query))
 
 
+@pytest.mark.thorough
 def test_three_conditions_of_two_runs_open_the_views_of_judges(lab: Lab) -> None:
     runs = {
         kept(made.options_table({"a": made.always_first, "b": made.by_quality}, items=40)): 2,
@@ -142,6 +147,7 @@ def test_three_conditions_of_two_runs_open_the_views_of_judges(lab: Lab) -> None
     assert "Which judges give the same answers?" in texts(app)
 
 
+@pytest.mark.thorough
 def test_a_click_in_compare_opens_the_run_of_the_judge(lab: Lab) -> None:
     first = kept(made.options_table({"a": made.always_first, "b": made.by_quality}, items=9))
     later = kept(made.options_table({"a": made.mostly_first}, items=9, name="Later"))
@@ -169,6 +175,7 @@ def test_a_click_in_compare_opens_the_run_of_the_judge(lab: Lab) -> None:
     assert set(judged.dataframe[0].value["Position"]) == {1}
 
 
+@pytest.mark.thorough
 def test_whole_runs_are_compared_and_ticked(lab: Lab) -> None:
     runs = [
         kept(made.options_table({"a": rule, "b": made.by_quality}, items=9, name=name))
@@ -186,6 +193,7 @@ def test_whole_runs_are_compared_and_ticked(lab: Lab) -> None:
     assert sorted(names) == ["One: a", "One: b", "Three: c", "Two: a", "Two: b"]
 
 
+@pytest.mark.thorough
 def test_old_links_name_a_view_by_its_words(lab: Lab) -> None:
     run = kept(scored(3).judgments.table)
     for view in ("agreement", "Agreement"):
@@ -226,6 +234,7 @@ def asked_in_the_lab(folder: Path, reorder: str, rubric: str = "writing.yaml") -
     return str(run.id)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("done", "other"), [("options", "criteria"), ("criteria", "options")])
 def test_the_other_axis_is_one_click_from_its_study(
     lab: Lab, tmp_path: Path, done: str, other: str
@@ -249,6 +258,7 @@ def test_the_other_axis_is_one_click_from_its_study(
     assert "Cured on one axis, biased on the other?" in texts(app)
 
 
+@pytest.mark.thorough
 def test_the_other_axis_is_offered_only_where_it_can_be_asked(lab: Lab, tmp_path: Path) -> None:
     lab()
     one = asked_in_the_lab(tmp_path, "options", "helpfulness.yaml")
@@ -260,6 +270,7 @@ def test_the_other_axis_is_offered_only_where_it_can_be_asked(lab: Lab, tmp_path
     assert "expected one of options, criteria" in app.error[0].value.replace("\\", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("findings", [scored(3, items=8), chosen(3)], ids=["scores", "pairs"])
 def test_a_cell_of_agreement_opens_the_calls_on_which_two_judges_differ(
     lab: Lab, findings: Findings
@@ -287,6 +298,7 @@ def test_a_cell_of_agreement_opens_the_calls_on_which_two_judges_differ(
     assert "The other" not in healthy(app.run()).dataframe[0].value
 
 
+@pytest.mark.thorough
 def test_two_judges_of_two_runs_have_no_calls_side_by_side(lab: Lab) -> None:
     lab()
     first = kept(made.options_table({"a": made.always_first, "b": made.by_quality}, items=9))

@@ -41,6 +41,7 @@ def rows_of(html: str) -> list[list[str]]:
     return rows
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(15, 74)
 def test_every_number_of_the_table_is_on_the_page_with_the_papers_below_it(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
@@ -90,6 +91,7 @@ def test_lines_are_sorted_by_a_column_and_each_keeps_the_papers() -> None:
     assert _sorted(table, 0) == [[3], [2], [0, 1], [4], [5]]
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(31, 32, 45)
 @pytest.mark.parametrize(
     ("findings", "heads"),
@@ -110,6 +112,7 @@ def test_each_kind_of_run_opens_with_the_papers_measures(
     assert not re.search(r"condition \d", html)
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(31, 32)
 def test_means_stand_before_the_data_sets_they_are_of(lab: Lab) -> None:
     """The table is wider than the page: what sums it up must not be out of sight."""
@@ -137,6 +140,7 @@ def test_one_judge_with_several_forms_has_the_table_among_its_forms(lab: Lab) ->
     assert rows_of(html)[0] == ["", "0", "1"]  # levels side by side, several measures below each
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(67)
 def test_other_judges_are_yardsticks_where_they_are_chosen(lab: Lab) -> None:
     run = kept(scored(3).judgments.table)

@@ -43,6 +43,7 @@ def some_draft() -> Kept:
     return Kept(text.model_dump_json(), {0: CELLS.data})
 
 
+@pytest.mark.thorough
 def test_a_reloaded_page_has_its_set_up_again(lab: Lab, tmp_path: Path) -> None:
     first = in_tab(confirmed(lab("setup")))
     first = step(first, 3)
@@ -79,6 +80,7 @@ def test_another_tab_begins_with_an_empty_set_up(lab: Lab) -> None:
     assert held(other).study.data == ()
 
 
+@pytest.mark.thorough
 def test_start_over_and_launch_remove_what_was_kept(lab: Lab, tmp_path: Path) -> None:
     in_tab(confirmed(lab("setup")))
     again = pressed(in_tab(lab("setup")), "Start over")
@@ -96,6 +98,7 @@ def test_nothing_is_kept_before_the_first_change(lab: Lab, tmp_path: Path) -> No
     assert not (tmp_path / "drafts").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "damage",
     [

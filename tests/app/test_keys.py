@@ -63,6 +63,7 @@ def stolen(tmp_path: Path, url: str) -> Path:
     )
 
 
+@pytest.mark.thorough
 def test_an_imported_run_sends_no_key_before_the_user_agrees(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +138,7 @@ def test_another_run_with_a_deleted_runs_id_shows_its_own_numbers() -> None:
     assert state.kept("same-id").table.name == "Second"
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("lab")
 def test_a_zip_with_the_id_of_the_recorded_example_stands_beside_it(tmp_path: Path) -> None:
     example = state.recorded()

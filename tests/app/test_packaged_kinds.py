@@ -17,6 +17,7 @@ from tests.servers import running
 __all__ = ["http_kind"]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("http_kind")
 def test_set_up_draws_a_packaged_kind_from_its_options(lab: Lab) -> None:
     with running(ScoreServer()) as server:

@@ -33,6 +33,7 @@ def go(app: AppTest, page: str) -> AppTest:
     return app.switch_page(f"pages/{page}.py").run()
 
 
+@pytest.mark.thorough
 def test_pages_work_with_an_empty_store_and_leave_no_file(lab: Lab) -> None:
     app = lab()
     for page in PAGES:
@@ -40,6 +41,7 @@ def test_pages_work_with_an_empty_store_and_leave_no_file(lab: Lab) -> None:
     assert not state.store_path().exists()
 
 
+@pytest.mark.thorough
 def test_the_run_in_the_address_is_shown_by_id_beginning_or_name_else_the_latest(lab: Lab) -> None:
     first = state.store().add_table(made.options_table(FIRST, items=9, name="first"))
     second = state.store().add_table(made.options_table(FIRST, items=10, name="second"))
@@ -67,6 +69,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reorder", ["options", "criteria"])
 def test_hostile_names_are_texts(lab: Lab, reorder: str) -> None:
     app = lab()
@@ -88,6 +91,7 @@ def test_hostile_names_are_texts(lab: Lab, reorder: str) -> None:
             assert "n" * 400 not in said
 
 
+@pytest.mark.thorough
 def test_a_run_without_any_parsed_reply_is_shown(lab: Lab) -> None:
     run_id = kept(made.options_table({"j": lambda *_: None}, items=4, state="failed"))
     app = lab()
@@ -98,6 +102,7 @@ def test_a_run_without_any_parsed_reply_is_shown(lab: Lab) -> None:
     assert healthy(app).title[0].value == "No score of j could be read"
 
 
+@pytest.mark.thorough
 def test_a_recorded_example_in_the_users_own_store_is_listed_once(lab: Lab) -> None:
     examples = state.examples()
     for info in examples.runs():
@@ -110,6 +115,7 @@ def test_a_recorded_example_in_the_users_own_store_is_listed_once(lab: Lab) -> N
     assert said.count("answer order") == 3  # two of pairs, one of lists
 
 
+@pytest.mark.thorough
 def test_the_list_of_runs_has_twenty_a_page_and_is_searched_by_names_and_judges(lab: Lab) -> None:
     def rows(app: AppTest) -> int:
         return sum(str(button.key).startswith("open-") for button in healthy(app).button) - len(
@@ -153,6 +159,7 @@ def ended(timeout: float = 60) -> None:
         run.wait(timeout)
 
 
+@pytest.mark.thorough
 def test_from_set_up_to_results(lab: Lab) -> None:
     app = use_sample(healthy(lab("setup")), first=2.0)
     assert (
@@ -189,6 +196,7 @@ def test_launching_in_two_tabs_starts_one_run(lab: Lab) -> None:
     assert state.store().runs()[0].done == 300  # its answer is clear at the first look
 
 
+@pytest.mark.thorough
 def test_a_run_is_paused_resumed_and_cancelled(lab: Lab) -> None:
     app = use_sample(lab("setup"), latency=2.0)
     app.button(key="launch-go").click().run()
@@ -207,6 +215,7 @@ def test_a_run_is_paused_resumed_and_cancelled(lab: Lab) -> None:
     assert state.store().run(run_id).state == "cancelled"
 
 
+@pytest.mark.thorough
 def test_controls_keep_their_state_across_pages_and_steps(lab: Lab) -> None:
     app = healthy(lab("setup"))
     assert app.button(key="launch-go").disabled

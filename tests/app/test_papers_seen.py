@@ -155,6 +155,7 @@ def opened(lab: Lab, run: str, place: str) -> AppTest:
     return healthy(lab("results", **query))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("run", "place"), VIEWS)
 def test_every_row_is_seen_where_the_papers_list_says(
     lab: Lab, tmp_path: Path, run: str, place: str
@@ -170,6 +171,7 @@ def test_every_row_is_seen_where_the_papers_list_says(
     assert not re.search(r"condition \d", said)
 
 
+@pytest.mark.thorough
 def test_a_run_of_several_ways_to_ask_opens_on_their_comparison(lab: Lab, tmp_path: Path) -> None:
     app = healthy(lab("results", run=kept(ways(tmp_path))))
     assert "ways to ask suffers least from order" in texts(app)
@@ -177,6 +179,7 @@ def test_a_run_of_several_ways_to_ask_opens_on_their_comparison(lab: Lab, tmp_pa
     assert "ways to ask suffers least from order" not in texts(app)
 
 
+@pytest.mark.thorough
 def test_the_list_of_runs_shows_a_number_of_a_run_that_begins_with_bare_scores(
     lab: Lab, tmp_path: Path
 ) -> None:
@@ -187,6 +190,7 @@ def test_the_list_of_runs_shows_a_number_of_a_run_that_begins_with_bare_scores(
     assert "Could not show" not in texts(healthy(lab("runs")))
 
 
+@pytest.mark.thorough
 def test_all_judges_is_a_choice_that_opens_their_tab(lab: Lab, tmp_path: Path) -> None:
     run = kept(several_scores(tmp_path))
     app = healthy(lab("results", run=run))

@@ -69,6 +69,7 @@ def test_one_answer_at_a_time_is_shown_blind_and_each_rating_is_kept_at_once(lab
     assert app.code[1].value != first
 
 
+@pytest.mark.thorough
 def test_a_rater_goes_on_another_starts_afresh_and_the_sample_is_the_same_for_both(
     lab: Lab,
 ) -> None:
@@ -97,6 +98,7 @@ def test_the_sample_is_half_of_middling_and_half_of_extreme_scores() -> None:
     assert sorted(item for part in rate.sampled(scores[:9], 7) for item in part) == list(range(9))
 
 
+@pytest.mark.thorough
 def test_after_fifteen_it_says_what_is_known_and_ratings_go_wherever_uploaded_ones_do(
     lab: Lab, tmp_path: Path
 ) -> None:
@@ -127,6 +129,7 @@ def test_after_fifteen_it_says_what_is_known_and_ratings_go_wherever_uploaded_on
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     ["ann", " A nn ", "\u0410nn", "Ann\u200b", "\uff21nn", "Intended level", INTENDED, " \u200b "],
@@ -166,6 +169,7 @@ def test_a_run_deleted_while_it_is_rated_is_named_and_no_other_run_gets_the_rati
     assert not ratings(other)
 
 
+@pytest.mark.thorough
 def test_a_store_that_is_gone_keeps_what_was_rated_and_says_where(lab: Lab, tmp_path: Path) -> None:
     run = run_of()
     app = give(visit(lab, run), 1)
@@ -185,6 +189,7 @@ def test_a_store_that_is_gone_keeps_what_was_rated_and_says_where(lab: Lab, tmp_
         assert len(store.ratings(run)) == 2
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_rated_has_no_button_and_says_why(lab: Lab) -> None:
     run = run_of()
     offered = {button.label for button in healthy(lab("results", run=run)).button}

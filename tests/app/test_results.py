@@ -38,6 +38,7 @@ def test_the_answer_comes_first_and_folds_are_computed_when_they_open(lab: Lab) 
     assert "Nothing is called an effect unless" in texts(app)
 
 
+@pytest.mark.thorough
 def test_judges_and_settings_are_chosen_only_among_several_and_none_hides_another(lab: Lab) -> None:
     """The second of either moves no answer."""
     forms = [
@@ -107,6 +108,7 @@ def test_a_run_that_is_not_finished_has_no_verdict_and_a_simulated_judge_its_lab
     assert not re.search("Yes|Not seen|Can't tell|Biased", said)
 
 
+@pytest.mark.thorough
 def test_the_recorded_stories_open_in_the_tab_of_judges(lab: Lab) -> None:
     (run,) = (info.id for info in state.examples().runs() if info.name.startswith("HANNA"))
     app = healthy(lab("results", run=run, tab="Judges"))
@@ -169,6 +171,7 @@ BATCHES = responses(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("table", "headline", "picture"),
     [
@@ -329,6 +332,7 @@ def test_three_are_listed_in_a_table_and_one_waits_for_another(lab: Lab) -> None
         assert app.multiselect(key="compare-with").value == [f"{run}:0", f"{run}:1"]
 
 
+@pytest.mark.thorough
 def test_without_a_common_answer_and_before_the_end_only_sizes_are_shown(lab: Lab) -> None:
     run = kept(made.options_table(RULES, items=40))
     criteria = kept(
@@ -346,6 +350,7 @@ def test_without_a_common_answer_and_before_the_end_only_sizes_are_shown(lab: La
         assert not badges(app)
 
 
+@pytest.mark.thorough
 def test_a_run_of_bare_scores_has_no_number_in_the_list_of_runs(lab: Lab) -> None:
     table = made.options_table({"j": made.by_quality}, items=9)
     bare = tuple(
@@ -356,6 +361,7 @@ def test_a_run_of_bare_scores_has_no_number_in_the_list_of_runs(lab: Lab) -> Non
     healthy(lab("runs"))
 
 
+@pytest.mark.thorough
 def test_runs_that_are_ticked_are_compared(lab: Lab) -> None:
     runs = [
         kept(made.options_table({"j": rule}, items=20, name=name)) for name, rule in RULES.items()
@@ -383,6 +389,7 @@ def test_pages_keep_the_run_that_was_shown(lab: Lab) -> None:
     assert "late favours" in healthy(go(app, "results")).title[0].value
 
 
+@pytest.mark.thorough
 def test_any_slide_that_an_address_names_is_one_of_the_four(lab: Lab) -> None:
     """One of them has more digits than Python turns into a number."""
     for slide in ("0", "5", "-1", "9" * 5_000, "²", "<b>"):

@@ -20,6 +20,7 @@ def stopped(run_state: str, reason: str = "") -> RunInfo:
     return replace(info, state=run_state, reason=reason, done=128, planned=400)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("lost", "words"),
     [
@@ -39,6 +40,7 @@ def test_a_judge_with_many_lost_replies_is_never_under_done(
     assert (chip.colour, chip.why) == (("gray", False) if "Done" in words else ("orange", True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("run_state", "chip"),
     [
@@ -61,6 +63,7 @@ def test_a_refused_key_is_said(lab: Lab) -> None:
     assert chip_of(info, {}) == Chip("Stopped: key refused", "orange", why=True)
 
 
+@pytest.mark.thorough
 def test_a_deleted_run_comes_back_until_the_page_is_left(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +84,7 @@ def test_a_deleted_run_comes_back_until_the_page_is_left(
     assert state.store().runs() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("visit", "gone"), [("closed", True), ("another", False)])
 def test_a_deletion_is_carried_out_when_its_tab_is_closed(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, visit: str, gone: bool
@@ -96,6 +100,7 @@ def test_a_deletion_is_carried_out_when_its_tab_is_closed(
     assert state.store().runs() == []
 
 
+@pytest.mark.thorough
 def test_a_row_says_of_each_judge_its_word_and_what_is_lost(lab: Lab) -> None:
     def lost(*_: object) -> None:
         return None
@@ -107,6 +112,7 @@ def test_a_row_says_of_each_judge_its_word_and_what_is_lost(lab: Lab) -> None:
     assert "mini: no score in any of" in said
 
 
+@pytest.mark.thorough
 def test_runs_are_sorted_as_asked(lab: Lab) -> None:
     for items, name in enumerate("bca", 1):
         kept(made.options_table({"j": made.always_first}, items=items, name=f"run {name}"))
@@ -115,6 +121,7 @@ def test_runs_are_sorted_as_asked(lab: Lab) -> None:
     assert said.index("run a") < said.index("run b") < said.index("run c")
 
 
+@pytest.mark.thorough
 def test_words_are_kept_in_the_store_for_this_content_alone(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def written(folder: Path) -> list[Path]:
     return [path for path in files if KEY.encode() in path.read_bytes()]
 
 
+@pytest.mark.thorough
 def test_a_pasted_key_is_used_at_once_and_never_written_down(
     lab: Lab, server: FakeServer, tmp_path: Path
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_pasted_key_is_used_at_once_and_never_written_down(
     assert KEY.encode() not in content
 
 
+@pytest.mark.thorough
 def test_a_draft_has_no_key_and_a_reload_asks_for_it(
     lab: Lab, server: FakeServer, tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ def confirmed(app: AppTest, text: str = ANSWERS) -> AppTest:
     return uploaded(app, text).button(key="data-confirm").click().run()
 
 
+@pytest.mark.thorough
 def test_strange_columns_are_guessed_from_contents_and_confirmed_by_one_click(lab: Lab) -> None:
     app = uploaded(lab("setup"), ANSWERS)
     said = texts(healthy(app))
@@ -109,6 +110,7 @@ def test_an_upload_gets_a_name_that_no_other_data_set_has() -> None:
     assert not draft.uploads.tables  # what no data set names is not kept
 
 
+@pytest.mark.thorough
 def test_a_file_whose_answers_are_all_empty_is_refused_with_a_reason(lab: Lab) -> None:
     app = uploaded(lab("setup"), "response,instruction\n ,a\n ,b\n")
     assert any("no row has an answer" in error.value for error in app.error)
@@ -116,6 +118,7 @@ def test_a_file_whose_answers_are_all_empty_is_refused_with_a_reason(lab: Lab) -
     assert not app.exception
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(44)
 @pytest.mark.parametrize(
     ("text", "title"),
@@ -159,6 +162,7 @@ LOG = "row,item_id,ordering,score\n" + "".join(
 """26 answers in three orders each, by a judge that takes the option listed first."""
 
 
+@pytest.mark.thorough
 def test_a_file_that_grows_is_read_with_planned_looks_or_warned_of(
     lab: Lab, tmp_path: Path
 ) -> None:
@@ -202,6 +206,7 @@ def test_a_file_that_grows_is_read_with_planned_looks_or_warned_of(
 # ---- public data sets, several data sets
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(7, 8)
 def test_public_data_sets_are_used_together_with_an_own_file(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -320,6 +325,7 @@ def test_two_scores_need_no_cut(lab: Lab) -> None:
     assert held(app).study.reading.cut is None
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(9)
 def test_own_code_runs_where_somebody_has_looked_at_it(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -420,6 +426,7 @@ def test_a_server_that_takes_typed_questions_is_asked_them(lab: Lab) -> None:
         ]
 
 
+@pytest.mark.thorough
 def test_replies_are_constrained_where_the_kind_of_judge_can_be(lab: Lab) -> None:
     app = step(confirmed(lab("setup")), 3)
     box = app.selectbox(key="judge-constrain")
@@ -515,6 +522,7 @@ def test_what_cannot_change_order_says_why(axis: str, why: str, lab: Lab) -> Non
     assert why in app.error[0].value
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(5, 10, 25, 26, 27, 28, 61, 62)
 def test_strategies_have_their_calls_and_every_factor_its_levels(lab: Lab) -> None:
     app = step(confirmed(lab("setup")), 3)
@@ -565,6 +573,7 @@ def test_strategies_have_their_calls_and_every_factor_its_levels(lab: Lab) -> No
     assert "choose at least two levels" in app.error[0].value
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(63, 64)
 def test_reference_answers_are_written_from_the_page_and_become_the_data(lab: Lab) -> None:
     app = step(confirmed(lab("setup")), 3)
@@ -596,6 +605,7 @@ def test_the_chosen_preset_says_which_tables_it_repeats(lab: Lab) -> None:
     assert "Repeats" not in texts(app)  # the study of no paper
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(75)
 @pytest.mark.parametrize("name", [*presets(), "all of it"])
 def test_nothing_of_a_loaded_study_is_lost(
@@ -666,6 +676,7 @@ def test_unknown_and_double_scores_in_an_own_order_are_refused() -> None:
             Strategy("custom", "mine", orders=(typed(line, [1, 2, 3]),)).asked([1, 2, 3])
 
 
+@pytest.mark.thorough
 @settings(max_examples=30)
 @given(
     name=some.text(min_size=1, max_size=30).filter(
@@ -718,6 +729,7 @@ def launched(app: AppTest) -> str:
     return state.store().runs()[0].id
 
 
+@pytest.mark.thorough
 def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_asked(
     lab: Lab, asked: list[str]
 ) -> None:
@@ -767,6 +779,7 @@ def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_aske
     )  # in place of the first, all anew
 
 
+@pytest.mark.thorough
 def test_a_run_is_repeated_with_its_cut(lab: Lab) -> None:
     app = step(confirmed(lab("setup")), 3)
     app = step(app.button_group(key="judge-where").set_value("simulated").run(), 2)
@@ -776,6 +789,7 @@ def test_a_run_is_repeated_with_its_cut(lab: Lab) -> None:
     assert lab("setup", again=first).number_input(key="rubric-cut").value == 4
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("change", ["scores", "judge", "orders"])
 def test_other_changes_make_a_study_of_their_own(lab: Lab, change: str) -> None:
     app = step(confirmed(lab("setup")), 3)
@@ -811,6 +825,7 @@ def test_a_run_that_cannot_be_asked_again_says_why(lab: Lab) -> None:
     assert held(pressed(app, "Back to my set-up")).study.data[0].file == "answers.csv"
 
 
+@pytest.mark.thorough
 def test_an_imported_logs_prompts_are_asked_in_other_orders(lab: Lab, asked: list[str]) -> None:
     log = Path(__file__).parents[1] / "logs" / "samples" / "inspect.eval"
     lab()
@@ -925,6 +940,7 @@ def test_a_study_with_a_waiting_paste_cannot_be_launched(lab: Lab) -> None:
     assert "is not used yet" not in texts(app)
 
 
+@pytest.mark.thorough
 def test_the_same_launch_under_another_name_says_which_run_it_opens(lab: Lab) -> None:
     app = step(confirmed(lab("setup")), 3)
     app.button_group(key="judge-where").set_value("simulated").run()

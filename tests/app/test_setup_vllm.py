@@ -40,6 +40,7 @@ def started(app: AppTest, model: str = "some/model", more: str = "") -> AppTest:
     return pressed(app, "Start vLLM")
 
 
+@pytest.mark.thorough
 def test_a_started_server_is_judged_with_and_the_form_is_back_after_stop(form: AppTest) -> None:
     app = started(form, more="--seed 1")
     server = state.servers()["vllm"]
@@ -63,6 +64,7 @@ def test_a_started_server_is_judged_with_and_the_form_is_back_after_stop(form: A
     assert "vLLM has stopped" not in texts(app.run())
 
 
+@pytest.mark.thorough
 def test_a_server_that_ended_says_why_and_can_be_changed(
     form: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +87,7 @@ def held_problem(app: AppTest) -> str:
     return draft.problems[3]
 
 
+@pytest.mark.thorough
 def test_stop_while_it_loads_does_not_wait(form: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_VLLM", "--ignore-term --ready-after 100")
     app = started(form)
@@ -157,6 +160,7 @@ def test_a_study_s_server_can_be_started_again_as_it_was(form: AppTest) -> None:
     assert server.flags == ServeFlags(context_length="4096", more="--seed 3")
 
 
+@pytest.mark.thorough
 def test_a_run_is_not_resumed_with_a_server_of_other_flags(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

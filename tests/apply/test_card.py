@@ -52,6 +52,7 @@ HOWS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("how", "calls"), HOWS)
 def test_every_score_lies_as_far_as_the_card_says(
     served: Served, tmp_path: Path, how: dict[str, Any], calls: int | None
@@ -150,6 +151,7 @@ def test_clients_of_all_kinds_get_the_same_score(served: Served) -> None:
     assert {call.reply for call in lost} == {"I would rather not say."}
 
 
+@pytest.mark.thorough
 def test_criteria_have_a_score_each(tmp_path: Path) -> None:
     judge = Planted()
     with serving(judge) as address:
@@ -165,6 +167,7 @@ def test_criteria_have_a_score_each(tmp_path: Path) -> None:
     assert scored.value == pytest.approx(3 + 1 / 3)
 
 
+@pytest.mark.thorough
 def test_a_mean_of_all_criteria_needs_each_of_them(tmp_path: Path) -> None:
     """The judge scores Clarity 4 and Depth 2, and never Wit."""
     with serving(Planted()) as address:
@@ -179,6 +182,7 @@ def test_a_mean_of_all_criteria_needs_each_of_them(tmp_path: Path) -> None:
     assert scored.unparsed == card["protocol"]["calls"]
 
 
+@pytest.mark.thorough
 def test_a_judge_of_this_machine_needs_no_client(tmp_path: Path) -> None:
     study = written(tmp_path, "http://127.0.0.1:1/v1", items=12).read_text("utf-8")
     own = (
@@ -209,6 +213,7 @@ def test_the_card_says_the_same_word_as_results(served: Served) -> None:
     assert run.card("one order")["ladder"] == entry["word"] == "Biased"
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_promised_is_refused(served: Served, tmp_path: Path) -> None:
     run, judge, address = served
     for how, said in (
@@ -305,6 +310,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_card_that_was_changed_or_reaches_outside_is_refused(
     served: Served, tmp_path: Path, name: str
@@ -339,6 +345,7 @@ def merged(value: Any, change: Any) -> Any:
     return change
 
 
+@pytest.mark.thorough
 def test_a_judge_that_decides_gets_its_questions_in_one_request(tmp_path: Path) -> None:
     with running(DecisionServer(noise=0.0, lean=1.0)) as server:
         study = written(tmp_path, f"{server.url}/v1", items=12)

@@ -13,6 +13,7 @@ COLUMNS = (
 )
 
 
+@pytest.mark.thorough
 def test_plan_and_run_print_the_columns_they_use(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -26,6 +27,7 @@ def test_plan_and_run_print_the_columns_they_use(
     assert "run" in json.loads(out)
 
 
+@pytest.mark.thorough
 def test_import_prints_the_columns_it_uses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,7 @@ def document(capsys: Captured, *arguments: str) -> dict[str, Any]:
     return json.loads(out)
 
 
+@pytest.mark.thorough
 def test_commands_lead_from_a_study_to_a_report(tmp_path: Path, capsys: Captured) -> None:
     folder = folder_with_study(tmp_path)
     study, store = str(folder / "study.toml"), str(folder / "lab.duckdb")
@@ -123,6 +124,7 @@ def growing_log(path: Path, answers: int) -> str:
     return str(path)
 
 
+@pytest.mark.thorough
 def test_a_log_that_grows_is_looked_at_as_planned_or_comes_with_a_warning(
     tmp_path: Path, capsys: Captured
 ) -> None:
@@ -143,6 +145,7 @@ def test_a_log_that_grows_is_looked_at_as_planned_or_comes_with_a_warning(
     assert "holds 30 independent answers; 29 were planned" in err
 
 
+@pytest.mark.thorough
 def test_import_reads_choices_and_refuses_unclear_ones(tmp_path: Path, capsys: Captured) -> None:
     file, store = tmp_path / "pairs.csv", str(tmp_path / "lab.duckdb")
     file.write_text("judge,question_id,first,second,choice\nj,1,b,a,A\nj,1,a,b,X\n")
@@ -168,6 +171,7 @@ def test_import_reads_choices_and_refuses_unclear_ones(tmp_path: Path, capsys: C
     assert command(capsys, "results", run, "--store", store)[0] == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -214,6 +218,7 @@ def test_human_scores_that_are_not_numbers_are_reported(
     )
 
 
+@pytest.mark.thorough
 def test_exit_code_stays_when_the_reader_is_gone(tmp_path: Path) -> None:
     command = f"{sys.executable} -m rubriclab results nothing 2>&1 | true; exit ${{PIPESTATUS[0]}}"
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
@@ -225,6 +230,7 @@ def test_exit_code_stays_when_the_reader_is_gone(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(65)
 def test_results_show_the_human_scores_of_a_table(tmp_path: Path, capsys: Captured) -> None:
     case, file = (
@@ -255,6 +261,7 @@ def test_results_show_the_human_scores_of_a_table(tmp_path: Path, capsys: Captur
     assert command(capsys, "gate", str(file), *limit)[0] in (4, 5)
 
 
+@pytest.mark.thorough
 def test_judgments_on_which_two_judges_differ_are_listed_with_both_answers(
     tmp_path: Path, capsys: Captured
 ) -> None:
@@ -294,6 +301,7 @@ def test_judgments_on_which_two_judges_differ_are_listed_with_both_answers(
     assert (code, "Use it without --position, --score" in err) == (1, True)
 
 
+@pytest.mark.thorough
 def test_a_python_judge_runs_from_the_command_line_and_a_notebook(
     tmp_path: Path, capsys: Captured
 ) -> None:
@@ -344,6 +352,7 @@ CODES = {0: "moves_mean=0.6", 4: "favours_positions=0.1", 5: "moves_mean=0.5"}
 QUICK = {(0, "true"), (5, "head -1")}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("code", "reader"),
     [
@@ -362,6 +371,7 @@ def test_exit_code_of_gate_is_the_same_for_every_reader(code: int, reader: str) 
     assert (piped.returncode, piped.stderr) == (code, b"")
 
 
+@pytest.mark.thorough
 def test_gate_runs_a_study_and_checks_its_limits(
     tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -401,6 +411,7 @@ def test_gate_runs_a_study_and_checks_its_limits(
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -27,6 +27,7 @@ def judged(folder: Path, items: int = 40, rounds: int = 2) -> str:
     return str(path)
 
 
+@pytest.mark.thorough
 def test_the_list_comes_with_its_check(tmp_path: Path, capsys: Captured) -> None:
     file = judged(tmp_path)
     code, out, _ = command(capsys, "judgments", file, "--fragile")
@@ -48,6 +49,7 @@ def test_the_list_comes_with_its_check(tmp_path: Path, capsys: Captured) -> None
     assert [row["item_id"] for row in few["fragile"]] == listed[:3]
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_listed_is_refused(tmp_path: Path, capsys: Captured) -> None:
     code, out, _ = command(capsys, "judgments", judged(tmp_path, items=29), "--fragile")
     assert code == 0
@@ -64,12 +66,14 @@ def test_what_cannot_be_listed_is_refused(tmp_path: Path, capsys: Captured) -> N
         assert message in err
 
 
+@pytest.mark.thorough
 def test_several_conditions_are_named(capsys: Captured) -> None:
     code, out, _ = command(capsys, "judgments", EXAMPLE, "--fragile")
     assert code == 0
     assert "smollm2-135m · Sample · balanced\nThe 20 scores most likely" in out
 
 
+@pytest.mark.thorough
 def test_exports_say_how_fragile_each_item_is(tmp_path: Path) -> None:
     run = rl.read(judged(tmp_path))
     known = run.fragile().set_index("item_id")["probability"]
@@ -86,6 +90,7 @@ def test_exports_say_how_fragile_each_item_is(tmp_path: Path) -> None:
     assert again.fragile()["item_id"].tolist() == known.index.tolist()
 
 
+@pytest.mark.thorough
 def test_pairs_have_no_such_column(tmp_path: Path) -> None:
     run = rl.read(Path(EXAMPLE).with_name("example-pairs.zip"))
     assert "fragile" not in pd.read_csv(run.export(tmp_path / "out.csv"))

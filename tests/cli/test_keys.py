@@ -43,6 +43,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough
 def test_a_study_with_a_key_needs_one_yes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running(FakeServer()) as server:
         path = study(here, judge(server.base_url))
@@ -70,6 +71,7 @@ def test_a_study_with_a_key_needs_one_yes(here: Path, capsys: pytest.CaptureFixt
             assert (server.asked, stranger.asked) == (asked, 0)
 
 
+@pytest.mark.thorough
 def test_what_is_typed_is_a_yes_to_just_that(here: Path) -> None:
     with running(FakeServer()) as server, running(FakeServer()) as stranger:
         path = study(here, judge(stranger.base_url))

@@ -129,6 +129,7 @@ def test_a_full_disk_at_the_end_exits_with_3_and_can_be_repeated(
         assert [info.state for info in store.runs()] == ["finished"]
 
 
+@pytest.mark.thorough
 def test_a_run_without_a_reply_has_results_that_say_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stream", [">&-", "> /dev/full", ">&- 2>&-", "> /dev/full 2> /dev/full"])
 def test_exit_code_does_not_depend_on_streams(tmp_path: Path, example: str, stream: str) -> None:
     gate = [sys.executable, "-m", "rubriclab", "gate", example, "--limit", "favours_positions=0.9"]
@@ -38,6 +39,7 @@ def test_exit_code_does_not_depend_on_streams(tmp_path: Path, example: str, stre
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", ["", ".csv", ".zip"])
 @pytest.mark.parametrize("name", STRANGE)
 def test_impossible_paths_are_refused_without_a_traceback(

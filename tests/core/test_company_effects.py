@@ -122,6 +122,7 @@ def test_criteria_that_move_apart_are_both_named() -> None:
     assert verdicts.gate.parts["criteria"] < 0.01 < verdicts.gate.parts["mean"]
 
 
+@pytest.mark.thorough
 def test_an_interval_leaves_out_0_exactly_where_a_criterion_is_named() -> None:
     for seed in range(6):
         _, criteria = decide_company(two_moved(seed), SMALLEST)
@@ -164,6 +165,7 @@ def test_names_and_the_order_of_rows_decide_nothing() -> None:
     assert company_gate(answers).p == company_gate(shuffled).p
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("criteria", "lost"), [(4, 0.0), (8, 0.0), (4, 0.1)])
 def test_a_shared_mood_is_no_effect(
     monkeypatch: pytest.MonkeyPatch, criteria: int, lost: float

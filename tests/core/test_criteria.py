@@ -182,6 +182,7 @@ def test_a_deal_of_criteria_is_summed_by_position_and_criterion() -> None:
     assert sums[1, 0, :4].tolist() == [-0.25, -0.25, 0.25, 0.25]
 
 
+@pytest.mark.thorough
 def test_the_recorded_judge_whose_criteria_move_and_whose_mean_does_not() -> None:
     """Real replies: every criterion moves with its position, and pooled they were called undecided
     (0.025 points).

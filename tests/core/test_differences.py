@@ -38,6 +38,7 @@ def held(a: made.Rule, b: made.Rule, items: int = 120, **more: str) -> Pair:
     return paired(both, 0, both, 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("a", "b", "items", "words"),
     [
@@ -106,6 +107,7 @@ def criteria() -> Findings:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("pair", "why"),
     [
@@ -127,6 +129,7 @@ def test_where_nothing_can_be_said_no_word_is(pair: Callable[[], Pair], why: str
     assert rows or made_pair.why == "other_axis"
 
 
+@pytest.mark.thorough
 def test_a_comparison_across_axes_says_how_to_ask_instead() -> None:
     pair = paired(findings(part(slice(0, 20))), 0, criteria(), 0)
     assert "ask with [design] alone = true" in REASONS[pair.why]
@@ -285,6 +288,7 @@ def test_what_is_no_limit_is_said(text: str, said: str) -> None:
         limit_of(text)
 
 
+@pytest.mark.thorough
 def test_planted_truth_passes_fails_and_cannot_be_told() -> None:
     biased, fair = findings(FIRST), findings(FAIR)
     assert [c.word for c in checked(biased, "favours_positions=0.2")] == ["fails"]

@@ -109,6 +109,7 @@ def test_the_place_that_scores_follow_is_named() -> None:
     assert made.positions.smallest == 0.25
 
 
+@pytest.mark.thorough
 def test_no_effect_leaves_the_gate_closed() -> None:
     opened = [
         decide(judged(np.random.default_rng(seed), 30), Smallest()).gate.open for seed in range(20)
@@ -137,6 +138,7 @@ def test_without_labels_only_the_order_is_asked_about() -> None:
     assert made.questions["single"].word == "effect"
 
 
+@pytest.mark.thorough
 def test_without_labels_a_judge_that_ignores_them_is_not_accused() -> None:
     rng = np.random.default_rng(9)
     opened = [gate(cells(_unlabelled(rng, 30))).open for _ in range(20)]

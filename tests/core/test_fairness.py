@@ -70,6 +70,7 @@ def test_a_constrained_judge_is_fair_only_where_its_free_mass_is_known_and_high(
     assert verdict_of(constrained(READS, mass)) == {answer}
 
 
+@pytest.mark.thorough
 def test_an_effect_is_told_whatever_the_free_mass() -> None:
     told = verdict_of(constrained(FIRST, [0.016] * 60))
     assert ("effect", "") in told

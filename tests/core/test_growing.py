@@ -28,12 +28,14 @@ def read(items: int, planned: int = 40) -> Findings:
     return Findings(Judgments(replace(table, looks=growing(Judgments(table), planned))))
 
 
+@pytest.mark.thorough
 def test_looks_come_where_they_were_planned_however_often_the_file_is_read() -> None:
     """Looks at 10, 20, 40. The tenth answer may still get calls until the eleventh has begun."""
     seen = [read(items).last_looks[0].number for items in (5, 10, 11, 20, 21, 39, 40)]
     assert seen == [0, 0, 1, 1, 2, 2, 3]
 
 
+@pytest.mark.thorough
 def test_an_earlier_look_is_the_same_after_the_file_has_grown() -> None:
     early, later = read(15), read(40)
     first = looks_at(early.judgments, early.judgments.looked[0], Smallest())

@@ -58,6 +58,7 @@ def said(row: Row, found: Findings) -> tuple[object, ...]:
     return (*about, round(row.value, 9), *ends)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("whole", "of_pairs"),
     [(scored(3, items=10), "exact"), (chosen(3), "judges_agree"), (criteria(3), "exact")],

@@ -141,6 +141,7 @@ def recorded(name: str) -> Findings:
     return Findings(Judgments(read_bundle(data_path(f"{name}.zip"))))
 
 
+@pytest.mark.thorough
 def test_the_recorded_example_by_hand() -> None:
     """510 of 1,200 calls chose the option listed first: 42.5%, and 42.5 - 20.0 = 22.5."""
     found = recorded("example")
@@ -171,6 +172,7 @@ def test_the_recorded_example_by_hand() -> None:
     assert first["questions"]["mean"] == "Yes, size unclear"
 
 
+@pytest.mark.thorough
 def test_the_recorded_pairs_by_hand() -> None:
     """Of 144 pairs in both orders the second answer wins both in 137, and the first in 2; 5 keep
     their winner: (2 x 137 + 5) / 288 = 96.9%.

@@ -132,6 +132,7 @@ def test_p_of_a_gate_over_two_looks_by_hand(seen: int, p: float) -> None:
     assert [gate.open for gate in by_look] == [seen == 19, seen >= 18]
 
 
+@pytest.mark.thorough
 def test_no_more_deals_open_the_gate_than_may_be_spent() -> None:
     """Each of 400 deals in turn is taken for the observed one: 2.5, 7.07 and 20 may open by then.
 
@@ -249,6 +250,7 @@ def test_what_was_said_stays_also_over_a_look_that_says_nothing(
     assert first.verdicts.questions["single"].p == third.verdicts.questions["single"].p
 
 
+@pytest.mark.thorough
 def test_intervals_only_shrink_and_hold_the_estimate() -> None:
     """The common part of all looks; behind a Yes it is that of the position that is named."""
     for seed in range(5):
@@ -297,6 +299,7 @@ MAKERS: dict[str, Callable[[np.random.Generator], Answers]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_look_depends_on_its_own_batches_alone(kind: str) -> None:
     """The same to the last bit with rows, items and orders permuted, and later batches left out."""
@@ -333,6 +336,7 @@ def test_the_sums_of_batches_are_those_of_all_items(kind: str) -> None:
         assert sums[0] == pytest.approx(whole[0], abs=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [kind for kind in MAKERS if "lost" in kind])
 def test_lost_replies_of_batches_add_up(kind: str) -> None:
     """Other deals give another p: its standard deviation is about 0.04 around 0.5."""

@@ -95,6 +95,7 @@ def test_calls_that_were_sent_are_counted_with_those_that_were_lost() -> None:
 
 
 # ------------------------------------------------------------------------------ losses by the order
+@pytest.mark.thorough
 def test_replies_lost_for_the_place_of_their_answer_are_told() -> None:
     """p of the same judge by another implementation, 1,999 deals; by the order's own losses the
     second was above .05.
@@ -108,6 +109,7 @@ def test_replies_lost_for_the_place_of_their_answer_are_told() -> None:
     assert unparsed(lost(always_first, 0.1)) == 0.0795
 
 
+@pytest.mark.thorough
 def test_a_judge_that_follows_the_order_may_lose_replies_at_random() -> None:
     """With the item's own scores, a lost reply lowers its own position's share: all of 20 such
     judges were blocked.
@@ -119,6 +121,7 @@ def test_a_judge_that_follows_the_order_may_lose_replies_at_random() -> None:
     assert sum(blocked) <= 3
 
 
+@pytest.mark.thorough
 def test_an_unbiased_judge_that_loses_last_answers_is_not_accused() -> None:
     """30% of the replies that pick the last option are lost: of 12 such judges the gate accused
     some, now none.
@@ -220,6 +223,7 @@ def lost_pairs(lean: float, chance: float, seed: int) -> Answers:
     return replace(choices(winner, np.array([0, 1]), orders), choices=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("lean", [0.0, 0.5, 1.5])
 def test_replies_of_pairs_lost_at_random_rarely_block_the_verdict(lean: float) -> None:
     """The other order of a lost call is known, that of the parsed one is not: this must not look

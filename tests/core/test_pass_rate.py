@@ -104,6 +104,7 @@ def same_word(found: Verdicts) -> bool:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("items", [5, 12, 40, 700])
 @pytest.mark.parametrize("change", [0.0, 0.05, 0.2])
 def test_both_rows_say_the_same_word(items: int, change: float) -> None:

@@ -472,6 +472,7 @@ for n, why in ((1, "no_orders"), (3, "")):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ODD)
 def test_nothing_raises_and_the_reason_is_known(name: str) -> None:
     answers, why = ODD[name]

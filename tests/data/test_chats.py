@@ -107,6 +107,7 @@ def test_lists_of_turns_become_one_instruction() -> None:
     assert second[:2] == ("User: One?\n\nAssistant: c\n\nUser: Two?", "d")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("column", ["messages", "dialog", "trajectory", "output", "response"])
 def test_a_chat_in_a_column_of_any_name_is_unfolded(column: str) -> None:
     chat = {column: CHAT["chosen"], "score": 4}
@@ -144,6 +145,7 @@ NO_ANSWER = [user(ASKED), {"role": "assistant", "content": None, "tool_calls": [
 PICTURE = [user([{"type": "image_url", "image_url": {"url": "x"}}]), assistant("A cat.")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("records", "words"),
     [

@@ -310,6 +310,7 @@ def test_a_document_and_a_table_are_a_rubric() -> None:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -420,6 +420,7 @@ def test_exports_of_data_that_are_not_fetched_are_read_as_the_documents_say(
     assert {tuple(item.ratings.items()) for item in made.items} == {tuple(ratings.items())}
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(7)
 def test_a_study_names_its_published_data(tmp_path: Path) -> None:
     files = json.dumps([str(shared(path)) for path in FILES["hanna"]])

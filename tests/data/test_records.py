@@ -213,6 +213,7 @@ USERS, VALUES, STATES = ([*part] for part in zip(*GIVEN, strict=True))
 WANTED = [{"annotator u1": 4.0, "annotator u4": 5.0}]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "record",
     [

@@ -140,6 +140,7 @@ def test_an_unknown_kind_and_unknown_columns() -> None:
             read(SCORES + "j,d,a,1 2,1\n", **more)
 
 
+@pytest.mark.thorough
 def test_orders_that_all_differ_take_no_table_of_all_by_all() -> None:
     """5,000 orders and as many scores: 25,000,000 cells of eight bytes, were each looked up in
     each.
@@ -375,6 +376,7 @@ def test_rows_of_one_combination_share_a_code_however_many_combinations_there_mi
     assert first.tolist() == [rows.index(row) for row in known]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "case",
     [
@@ -440,6 +442,7 @@ def test_two_million_judgments(tmp_path: Path) -> None:
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2_000_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("repeat", [True, False])
 def test_no_number_hangs_on_the_order_of_rows(repeat: bool) -> None:
     """The default order five times, balanced orders once, people's ratings: rows shuffled within

@@ -61,6 +61,7 @@ def changed_book(content: bytes, change: Callable[[bytes], bytes]) -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("content", "name", "rows"),
     [
@@ -141,6 +142,7 @@ def test_what_was_noticed_is_said() -> None:
     assert (table.coded("b")[0].tolist(), table.coded("b")[1]) == ([0, 0], ["2"])
 
 
+@pytest.mark.thorough
 def test_texts_that_many_rows_of_parquet_share_are_kept_once() -> None:
     texts = pa.DictionaryArray.from_arrays([*range(3)] * 220_000, [sign * 900 for sign in "abc"])
     table = read_table(
@@ -151,6 +153,7 @@ def test_texts_that_many_rows_of_parquet_share_are_kept_once() -> None:
     assert table.column("b") == [str(k) for k in range(660_000)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("content", "name", "words"),
     [
@@ -264,6 +267,7 @@ ENTITIES = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -306,6 +310,7 @@ def test_a_frame_is_a_table_too() -> None:
         table_of_frame(pd.DataFrame({"a": [b"\xff"]}))
 
 
+@pytest.mark.thorough
 def test_a_task_that_takes_too_long_is_ended_and_the_next_one_has_a_new_process(
     tmp_path: Path,
 ) -> None:

@@ -58,6 +58,7 @@ def test_orders_that_were_asked_differently_often_are_not_counted() -> None:
     assert "options. Nothing" in presented(found, subject_of(found)).asked
 
 
+@pytest.mark.thorough
 def test_every_judge_has_a_sheet_of_its_own_and_many_are_refused() -> None:
     two = made.findings(
         made.options_table({"one": made.mostly_first, "other": made.always_first}, items=12)

@@ -98,6 +98,7 @@ def test_criteria_cells_and_forest() -> None:
     ]  # what is too small, and 0
 
 
+@pytest.mark.thorough
 def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
     conditions = [
         Condition(judge, "A", "balanced", variant={"temperature": level, "ids": ids})
@@ -125,6 +126,7 @@ def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
     assert level_curves(findings, "nothing", "temperature", "A") is None
 
 
+@pytest.mark.thorough
 def test_levels_have_one_legend_and_a_mean_over_data_sets() -> None:
     conditions = [
         Condition(judge, dataset, "balanced", variant={"temperature": level})

@@ -28,6 +28,7 @@ def recorded(name: str) -> Findings:
     return Findings(Judgments(read_bundle(data_path(f"{name}.zip"))))
 
 
+@pytest.mark.thorough
 def test_bars_are_the_column_totals_of_the_cells_below() -> None:
     found = recorded("example")
     subject = subject_of(found)
@@ -87,6 +88,7 @@ def test_pairs_are_counted_by_what_swapping_did() -> None:
     }
 
 
+@pytest.mark.thorough
 def test_the_example_swings_most_and_shows_the_bias_that_is_named() -> None:
     found = recorded("example")
     example = swing_example(found, subject_of(found), lambda call: f"text {call}")
@@ -152,6 +154,7 @@ def test_a_judge_that_is_not_biased_has_no_example() -> None:
     assert of_form.other_words == "in 100 scores changed in another form"
 
 
+@pytest.mark.thorough
 def test_orders_show_measured_means_and_scores() -> None:
     """The scores of 1 to 5 and of 5 to 1 are 5 for all 60 answers, though a fitted line rises."""
     found = recorded("example")

@@ -100,6 +100,7 @@ def test_a_cell_is_bold_where_the_difference_from_the_default_leaves_out_0() -> 
         assert draw(shown.picture, LIGHT).data
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(67)
 @pytest.mark.parametrize(
     ("rater", "name"),

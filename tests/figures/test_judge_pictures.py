@@ -68,6 +68,7 @@ def checked(picture: Picture) -> None:
     assert not re.search(r"condition \d", said)
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(14, 16, 23, 24, 53)
 @pytest.mark.parametrize(("judges", "datasets"), [(1, 4), (2, 1), (6, 1), (15, 1)])
 @pytest.mark.parametrize("name", OF_SCORES)
@@ -83,6 +84,7 @@ def test_pictures_of_scores_are_drawn_for_few_and_many(
     checked(shown.picture)
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(49, 50, 51, 53, 54, 55, 57)
 @pytest.mark.parametrize("judges", [1, 2, 6, 15])
 @pytest.mark.parametrize("name", OF_CHOICES)
@@ -94,6 +96,7 @@ def test_pictures_of_choices_are_drawn_for_few_and_many(name: str, judges: int) 
     checked(shown.picture)
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(33)
 @pytest.mark.parametrize("judges", [1, 2, 15])
 def test_criteria_of_all_judges_share_one_scale(judges: int) -> None:
@@ -114,6 +117,7 @@ def test_criteria_of_all_judges_share_one_scale(judges: int) -> None:
             assert point.value == rows[key]
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(14)
 def test_positions_are_the_rows_and_the_judge_that_leans_most_comes_first() -> None:
     found = scored(3, 2, items=40)
@@ -131,6 +135,7 @@ def test_positions_are_the_rows_and_the_judge_that_leans_most_comes_first() -> N
     assert "o1-mini" in picture.alt
 
 
+@pytest.mark.thorough
 def test_the_sentence_over_judges_counts_verdicts_and_says_that_each_is_alone() -> None:
     subjects = one_a_judge(scored(3, 2, items=40), "options", "stories")
     biased = sum(is_biased(subject) for subject in subjects)
@@ -142,6 +147,7 @@ def test_the_sentence_over_judges_counts_verdicts_and_says_that_each_is_alone() 
     assert "not corrected for the number of judges" in said
 
 
+@pytest.mark.thorough
 def test_pictures_of_positions_name_the_judges_that_they_leave_out() -> None:
     many = scores.positions_by_dataset(scored(15, 1, items=8))
     assert many.picture is not None
@@ -421,6 +427,7 @@ def with_word(subject: Subject, word: Word) -> Subject:
     return replace(subject, verdicts=replace(subject.verdicts, questions=questions))
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(35)
 def test_judges_that_depend_on_one_axis_alone_share_a_sentence() -> None:
     free, leaning = (

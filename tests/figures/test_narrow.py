@@ -32,6 +32,7 @@ def axes_of(figure: Any, letter: str) -> list[Any]:
     return [axis for name, axis in layout.items() if name.startswith(f"{letter}axis")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.kind)
 def test_panels_are_below_each_other_and_keep_their_marks(picture: Picture) -> None:
     wide, narrow = draw(picture), draw(picture, narrow=True)
@@ -46,6 +47,7 @@ def test_panels_are_below_each_other_and_keep_their_marks(picture: Picture) -> N
     assert marks[0] == marks[1]  # a click means the same
 
 
+@pytest.mark.thorough
 def test_numbers_are_left_out_where_cells_are_too_small() -> None:
     matrix = choices.agreement_matrix(
         chosen(15), "pairs", ("judges_agree", "judges_agree_no_ties"), ("a", "b")

@@ -341,6 +341,7 @@ criteria:
 """ + "".join(f"      - {{score: {k}, description: level {k}}}\n" for k in range(1, 6))
 
 
+@pytest.mark.thorough
 def test_the_documented_package_runs_its_study(http_kind: Path, tmp_path: Path) -> None:
     with running(ScoreServer()) as server:
         text = documented("file")["study.toml"].replace("http://127.0.0.1:8791", server.url)
@@ -354,6 +355,7 @@ def test_the_documented_package_runs_its_study(http_kind: Path, tmp_path: Path) 
     assert "kind http: plain HTTP endpoint, from the package http-judge 1.0" in kinds
 
 
+@pytest.mark.thorough
 def test_the_documented_kind_is_added_to_the_lab(tmp_path: Path) -> None:
     for folder in ("rubriclab", "data"):
         shutil.copytree(ROOT / folder, tmp_path / folder)

@@ -59,6 +59,7 @@ def asked(judge: JudgeSettings, *calls: Call, **more: Any) -> list[Reply]:
 LETTERS = option_call(shown=(3, 1, 2), ordering=Ordering((3, 1, 2), tuple("abc")))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("body", "call", "text"),
     [
@@ -129,6 +130,7 @@ def test_a_comparison_shows_its_answers_without_ratings() -> None:
     assert "ratings" not in str(seen[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("body", "kind", "words"),
     [
@@ -175,6 +177,7 @@ open('pids', 'a').write(' '.join(map(str, [os.getpid(), *own])) + ' ')
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("killed", [False, True])
 def test_nothing_that_it_started_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool

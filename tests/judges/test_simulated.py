@@ -37,6 +37,7 @@ def scores(asked: SimulatedJudge, shown: tuple[int, ...], items: int = 600) -> l
     return [int(asked.answer(option_call(item, shown=shown)).text) for item in range(items)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{}, {"item_lean": 2.0, "noise": 0.0}])
 def test_no_lean_and_leans_of_single_items_leave_positions_even(options: dict[str, float]) -> None:
     asked = judge(**options)
@@ -51,6 +52,7 @@ def test_no_lean_and_leans_of_single_items_leave_positions_even(options: dict[st
     assert moved > 30
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("option", "gains"),
     [({"first": 1.0}, [1, 0, 0, 0, 0]), ({"slope": -0.5}, [0, -0.5, -1, -1.5, -2])],

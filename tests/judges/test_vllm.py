@@ -71,6 +71,7 @@ def test_one_that_fails_shows_why_without_keys_and_one_that_does_not_heed_is_kil
     assert gone(child)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("victim", ["lab", "supervisor"])
 def test_a_lab_that_is_killed_leaves_no_server_behind(fake_vllm: Path, victim: str) -> None:
     script = (
@@ -205,6 +206,7 @@ def test_a_server_that_is_started_again_has_its_address_again(
     second.stop()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("fake_vllm")
 def test_what_is_started_is_shown_and_a_loading_one_stops_at_once(
     monkeypatch: pytest.MonkeyPatch,

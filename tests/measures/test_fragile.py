@@ -122,6 +122,7 @@ def coins(rng: np.random.Generator, chance: np.ndarray) -> np.ndarray:
     return (rng.random((len(chance), 4)) < np.tile(chance, 2)).astype(float)
 
 
+@pytest.mark.thorough
 def test_zones_are_never_measured_on_the_round_that_made_them() -> None:
     """The order moves all items by 20 points; on its own round, mixed ones seem to move by 38."""
     rng = np.random.default_rng(8)

@@ -70,6 +70,7 @@ def test_cells_hold_at_once_and_uneven_orders_have_no_v() -> None:
     assert only(found, "position_given_score", score=3, position=5).why == "missing_cells"
 
 
+@pytest.mark.thorough
 def test_contrasts_are_those_of_the_verdict() -> None:
     for table in (
         options(choose(rng(1), 30, ORDERS, first=1.0, repeats=2), ORDERS),
@@ -213,6 +214,7 @@ def both(first: float, second: float) -> JudgmentTable:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(30)
 def test_leans_that_differ_are_seen_and_of_two_options_by_welchs_t() -> None:
     (alike,) = findings(both(1.0, 1.0)).select("direction_difference")
@@ -319,6 +321,7 @@ def test_a_plain_run_has_no_caution(table) -> None:
     assert kinds(table) == set()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "table"),
     [

@@ -44,6 +44,7 @@ def shis(name: str) -> Findings:
     return findings(read_judgments(read_table(RAW / f"mtbench_gpt-3.5-turbo-1106_{name}.csv.gz")))
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(45, 46, 47, 48, 49, 52)
 def test_the_papers_table_2_for_one_judge_from_its_raw_replies() -> None:
     """Of 192 queries asked three times, 170 got one choice; in 21 two of three agree, and in one a
@@ -485,6 +486,7 @@ j,q2,maths,b,a,A,{three}
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(59)
 @pytest.mark.parametrize(
     ("columns", "one", "two", "three", "expected"),

@@ -248,6 +248,7 @@ def same(a: Findings, b: Findings) -> None:
     assert a.cautions == b.cautions
 
 
+@pytest.mark.thorough
 def test_every_row_is_a_number_with_its_interval_or_says_why_not(found: Findings) -> None:
     for row in found.rows:
         assert row.measure in MEASURES
@@ -319,6 +320,7 @@ def orders_with_other_codes(case: JudgmentTable) -> JudgmentTable:
     )
 
 
+@pytest.mark.thorough
 def test_numbers_stay_where_rows_names_and_codes_change(found: Findings) -> None:
     case = orders_with_other_codes(items_renamed_and_mixed(found.judgments.table))
     same(
@@ -338,6 +340,7 @@ def test_units_named_one_by_one_are_the_items(name: str) -> None:
     same(found_in(name), findings(single))
 
 
+@pytest.mark.thorough
 def test_every_measure_has_a_number_in_some_case(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,6 +97,7 @@ def test_without_labels_there_are_no_rows() -> None:
     assert not [row for row in found.rows if row.measure in MEASURES]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("answers", "of_a_prompt"), [(60, 1), (120, 3)])
 def test_intervals_hold_where_forms_do_not_differ(answers: int, of_a_prompt: int) -> None:
     """400 studies; half of the answers pass. A judge is right with a chance of its own for each

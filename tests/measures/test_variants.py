@@ -352,6 +352,7 @@ def side(score: np.ndarray) -> Side:
     return Side(score, np.zeros(score.shape, dtype=np.int64))
 
 
+@pytest.mark.thorough
 def test_a_planted_change_stands_out_and_calls_are_counted_equally() -> None:
     worth = rng(1).normal(size=(40, 4, 1))
     first, other = (worth + 0.2 * rng(k).normal(size=(40, 4, 4)) for k in (2, 3))

@@ -104,6 +104,7 @@ def equal(old: float, new: float) -> bool:
     return abs(old - new) <= 1e-9 * max(1.0, abs(old))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 def test_numbers_are_those_of_the_lab_before(case: str) -> None:
     wrong = []
@@ -116,6 +117,7 @@ def test_numbers_are_those_of_the_lab_before(case: str) -> None:
     assert not wrong, f"{len(wrong)} numbers differ: {wrong[:20]}"
 
 
+@pytest.mark.thorough
 def test_every_difference_is_still_one() -> None:
     """An entry that no number needs any more hides the next fault."""
     needed = {

@@ -156,6 +156,7 @@ FAULTS: list[tuple[str, Any, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("lines", "expected"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS]
 )

@@ -209,6 +209,7 @@ def test_the_lines_come_in_the_order_of_the_questions(findings: Findings) -> Non
     )
 
 
+@pytest.mark.thorough
 def test_a_reason_in_brackets_is_no_sentence_of_its_own(findings: Findings) -> None:
     (found,) = findings.company
     unknown = replace(found.mean, low=math.nan, high=math.nan, named="", why="too_few_units")
@@ -217,6 +218,7 @@ def test_a_reason_in_brackets_is_no_sentence_of_its_own(findings: Findings) -> N
     assert f"points ({lowered(REASONS['too_few_units'])})." in said
 
 
+@pytest.mark.thorough
 def test_changes_are_points_on_a_scale_of_two_scores_too(findings: Findings) -> None:
     """So the sentences say the number of the rows, the picture, and the order effect."""
     (found,) = findings.company
@@ -245,6 +247,7 @@ def test_agreement_with_people_is_that_of_single_calls_in_both_ways(findings: Fi
     ), asked.sentence
 
 
+@pytest.mark.thorough
 def test_terminal_report_and_json_say_it(findings: Findings) -> None:
     (answer,) = company_answers(findings)
     assert answer.headline in findings_text(findings)
@@ -274,6 +277,7 @@ def test_what_is_asked_by_itself_is_no_setting_of_its_own(findings: Findings) ->
     assert not [caution for caution in findings.cautions if caution.kind == "single_order"]
 
 
+@pytest.mark.thorough
 def test_a_run_that_stops_early_compares_what_was_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,6 +306,7 @@ def steadier(call: Call, _: int) -> Reply:
     return Reply(text="\n".join(lines))
 
 
+@pytest.mark.thorough
 def test_steadier_scores_of_one_call_do_not_read_as_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_held_constraint_asks_each_call_once_and_goes_on_after_a_pause(store: 
     assert table.rows["mass"].to_numpy() == pytest.approx([0.95] * 40)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("mass", "caution", "line"),
     [
@@ -172,6 +173,7 @@ def test_a_server_that_refuses_part_of_it_is_asked_otherwise_and_that_is_said(st
     )
 
 
+@pytest.mark.thorough
 def test_pairs_are_possible_where_a_server_refuses_system_messages(
     store: Store, tmp_path: Any
 ) -> None:

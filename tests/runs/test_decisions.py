@@ -50,6 +50,7 @@ class PackedJudge(ScriptedJudge):
         return [await self.ask(call) for call in calls]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("chats_at", "in_turn"),
     [("http://127.0.0.1:9/v1", True), ("http://127.0.0.1:10/v1", False)],
@@ -75,6 +76,7 @@ def test_typed_questions_and_chats_do_not_meet_at_one_server(
     assert met == ({"elsewhere"} if in_turn else {"chat", "elsewhere"})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", ["systemone", "openai"])
 def test_a_lean_of_1_2_is_told_from_one_request_for_all_orders(store: Store, form: str) -> None:
     with running(DecisionServer(lean=1.2)) as server:
@@ -91,6 +93,7 @@ def test_a_lean_of_1_2_is_told_from_one_request_for_all_orders(store: Store, for
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("leak", "words"), [(3.0, "effect"), (0.0, "")])
 def test_packing_that_leaks_between_questions_is_told(
     store: Store, leak: float, words: str
@@ -117,6 +120,7 @@ def test_packing_that_leaks_between_questions_is_told(
     assert sum(plan.planned) == 1_200
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("lean", "words"), [(0.6, "effect"), (0.0, "undecided")])
 def test_noise_that_a_request_shares_is_no_agreement_of_its_orders(
     store: Store, lean: float, words: str
@@ -221,6 +225,7 @@ def test_labels_that_words_could_be_mistaken_for_are_themselves(store: Store) ->
     assert (table.probabilities.argmax(axis=1) + 1 == table.rows["position"]).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", ["systemone", "openai"])
 def test_jevbench_s_published_cases_run_as_data(store: Store, form: str) -> None:
     """A case of each of its 48 choices and scores: every option is shown as published, every answer

@@ -104,6 +104,7 @@ def test_a_judge_that_follows_the_last_example_is_said_to(
     assert "several orders of the examples" in said
 
 
+@pytest.mark.thorough
 def test_a_judge_that_ignores_the_examples_is_not_accused(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
@@ -235,6 +236,7 @@ def test_a_column_of_passages_comes_back_too(monkeypatch: pytest.MonkeyPatch, st
     assert store.table(run).conditions[0].passages
 
 
+@pytest.mark.thorough
 def test_a_bundle_has_the_same_answer_in_another_store(
     monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path
 ) -> None:

@@ -70,6 +70,7 @@ def every_order(planned: Plan) -> dict[str, str]:
     return out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", [path.name for path in sorted(SAMPLES.iterdir()) if path.name != "batch_input.jsonl"]
 )

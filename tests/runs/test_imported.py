@@ -50,6 +50,7 @@ ASKED = (
 """Of PLANS: one of each kind of list and of design."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ASKED)
 def test_what_was_asked_is_read(name: str, tmp_path: Path) -> None:
     """A run that was stopped in the middle of a batch."""
@@ -140,6 +141,7 @@ def keys_exchanged(parts: Parts) -> None:
     calls.loc[[0, 1], "key"] = calls.loc[[1, 0], "key"].to_numpy()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -162,6 +164,7 @@ def test_made_up_judgments_are_refused(
         assert "Export the run again" in str(refused.value)
 
 
+@pytest.mark.thorough
 def test_another_version_or_a_zip_without_texts_cannot_be_checked(
     interrupted: Path, tmp_path: Path
 ) -> None:
@@ -178,6 +181,7 @@ def test_another_version_or_a_zip_without_texts_cannot_be_checked(
     assert len(read_run(bare).table.rows) == 150
 
 
+@pytest.mark.thorough
 def test_a_run_of_a_file_that_grows_has_no_study_to_fit(tmp_path: Path) -> None:
     rows = "".join(f"x{k},{s},{s[0]}\n" for k in range(26) for s in ("1 2 3", "2 3 1", "3 1 2"))
     log = tmp_path / "log.csv"

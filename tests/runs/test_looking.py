@@ -81,6 +81,7 @@ def asked_by_batch(made: Plan, judge: ScriptedJudge, name: str = "api") -> list[
     return counts
 
 
+@pytest.mark.thorough
 def test_a_biased_judge_stops_and_an_unbiased_one_asks_all(
     store: Store, scripted: Scripted
 ) -> None:
@@ -143,6 +144,7 @@ def test_the_noise_of_a_deterministic_judge_is_known_where_it_stops(
     assert max(call.items[0] for call in judge.calls) > 20
 
 
+@pytest.mark.thorough
 def test_judges_stop_apart(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     biased, even = ScriptedJudge(BIASED), ScriptedJudge(EVEN)
     use(monkeypatch, None, api=biased, other=even)
@@ -210,6 +212,7 @@ def assert_same_looks(one: list[Look], other: list[Look]) -> None:
         }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "limits", [{"max_calls": 130}, {"max_money": 130.0}], ids=["calls", "money"]
 )
@@ -253,6 +256,7 @@ def test_rows_of_an_unfinished_batch_count_in_no_number(store: Store, scripted: 
     assert numbers == numbers_of(first)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["pause", "cancel"])
 def test_stopped_by_hand_in_the_middle_of_a_batch(
     store: Store, scripted: Scripted, how: str
@@ -293,6 +297,7 @@ def test_a_pause_after_the_last_call_is_a_finished_run(store: Store, scripted: S
     assert (ended(run).state, judge.asked.total()) == ("finished", 400)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("calls", "first", "state"),
     [
@@ -351,6 +356,7 @@ def test_a_judge_that_is_clear_does_not_end_a_run_of_two(
     assert looks_of(store, end.run, "api")[-1].stops
 
 
+@pytest.mark.thorough
 def test_a_run_that_was_killed_before_a_look_needs_no_judge_to_end(
     store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -384,6 +390,7 @@ def test_a_run_that_was_killed_before_a_look_needs_no_judge_to_end(
         Run(store, made)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("calls", "first", "ask_all", "state"),
     [
@@ -416,6 +423,7 @@ def failing(keys: set[str], script: Script) -> Script:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("batch", [0, 1])
 def test_failed_calls_of_any_batch_are_asked_again_before_a_look(
     store: Store, scripted: Scripted, batch: int
@@ -432,6 +440,7 @@ def test_failed_calls_of_any_batch_are_asked_again_before_a_look(
     assert end.looks[0].needless == 200
 
 
+@pytest.mark.thorough
 def test_a_run_goes_on_where_its_look_no_longer_stops(store: Store, scripted: Scripted) -> None:
     """Some answers that speak against a lean fail at first. With them the look is not sure."""
     weak = leaning(0.5)
@@ -455,6 +464,7 @@ def test_a_run_goes_on_where_its_look_no_longer_stops(store: Store, scripted: Sc
     assert asked_by_batch(made, judge) == [100 + 15, 100 + 15, 200]
 
 
+@pytest.mark.thorough
 def test_replies_of_another_run_enter_batch_by_batch(store: Store, scripted: Scripted) -> None:
     """The other run has all replies. What a look makes needless is not taken over."""
     scripted(BIASED)
@@ -468,6 +478,7 @@ def test_replies_of_another_run_enter_batch_by_batch(store: Store, scripted: Scr
     assert (rest.state, rest.asked, rest.done) == ("finished", 0, 400)
 
 
+@pytest.mark.thorough
 def test_replies_taken_over_and_asked_make_one_batch(store: Store, scripted: Scripted) -> None:
     scripted(BIASED)
     first = ended(Run(store, small_plan(25, repeats=1)))
@@ -503,6 +514,7 @@ def test_trial_calls_of_a_small_study_that_are_all_of_it(store: Store, scripted:
     assert (end.state, end.done) == ("finished", 12)
 
 
+@pytest.mark.thorough
 def test_batch_files_go_look_by_look(store: Store, tmp_path: Path) -> None:
     made = looked_plan()
     sizes = []
@@ -529,6 +541,7 @@ def test_batch_files_go_look_by_look(store: Store, tmp_path: Path) -> None:
     assert (len(files), calls) == (1, 200)
 
 
+@pytest.mark.thorough
 def test_failed_calls_go_into_a_batch_file_before_a_look(store: Store, tmp_path: Path) -> None:
     made = looked_plan()
     by_key = {call.key: call for call in made.calls()}
@@ -551,6 +564,7 @@ def test_failed_calls_go_into_a_batch_file_before_a_look(store: Store, tmp_path:
     assert (about.kept, store.run(run).failed, store.run(run).state) == (4, 0, "finished")
 
 
+@pytest.mark.thorough
 def test_a_server_that_counts_is_asked_half_or_all(store: Store) -> None:
     """The long version, with plans of 2,000 calls, is in tests/integration/test_looks.py."""
     for lean, calls in ((1.0, 100), (0.0, 200)):
@@ -570,6 +584,7 @@ def stopped(store: Store, scripted: Scripted) -> RunSnapshot:
     return ended(Run(store, looked_plan()))
 
 
+@pytest.mark.thorough
 def test_a_zip_keeps_the_looks(store: Store, stopped: RunSnapshot, tmp_path: Path) -> None:
     table = store.table(stopped.run)
     path = tmp_path / "run.zip"
@@ -582,6 +597,7 @@ def test_a_zip_keeps_the_looks(store: Store, stopped: RunSnapshot, tmp_path: Pat
         assert_same_looks(looks_of(other, run), before)
 
 
+@pytest.mark.thorough
 def test_an_import_goes_on_as_its_study_would(
     store: Store, scripted: Scripted, tmp_path: Path
 ) -> None:
@@ -626,6 +642,7 @@ def fewer_planned(head: dict[str, Any]) -> None:
     head["looks"]["planned"] = [[50, 100, 200]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -701,6 +718,7 @@ def test_a_zip_without_its_looks_is_no_finished_run(
     assert not Judgments(table).finished
 
 
+@pytest.mark.thorough
 def test_a_store_from_before_the_looks_opens(tmp_path: Path, scripted: Scripted) -> None:
     path = tmp_path / "old.duckdb"
     scripted(EVEN)
@@ -717,6 +735,7 @@ def test_a_store_from_before_the_looks_opens(tmp_path: Path, scripted: Scripted)
         assert ended(Run(store, looked_plan())).done == 200
 
 
+@pytest.mark.thorough
 def test_a_store_that_is_only_read_shows_the_looks(tmp_path: Path, scripted: Scripted) -> None:
     path = tmp_path / "lab.duckdb"
     scripted(BIASED)

@@ -33,6 +33,7 @@ def lowest(call: Call, _: int) -> Reply:
     return Reply(str(shown.get(0, 0)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "design",
     [

@@ -115,6 +115,7 @@ def test_no_judge_of_a_paper_has_two_numbers_for_one_cell() -> None:
         assert len(cells) == len(set(cells)), name
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(74, 75)
 @pytest.mark.parametrize("name", [*PLANNED, "decisions"])
 def test_a_preset_runs_as_shipped_and_its_plan_says_what_it_takes(
@@ -330,6 +331,7 @@ FROZEN: dict[str, tuple[Answer, int | None, dict[tuple[str, str], Expected]]] = 
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(75)
 @pytest.mark.parametrize("name", FROZEN)
 def test_a_preset_runs_to_the_tables_that_it_names(
@@ -356,6 +358,7 @@ def test_a_preset_runs_to_the_tables_that_it_names(
     assert {key: measured[key] for key in known} == pytest.approx(known, abs=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(71)
 def test_li_et_al_s_forms_say_what_averaging_them_gains(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

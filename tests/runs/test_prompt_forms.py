@@ -72,6 +72,7 @@ def said(findings: Findings) -> dict[str, str]:
     return {name: line for line in lines for name in ("feedback", RUBRIC_FIRST) if name in line}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("up", "found"), [(0.2, True), (0.0, False)])
 def test_a_form_that_passes_more_is_found_and_one_that_changes_nothing_is_not(
     store: Store, scripted: Scripted, up: float, found: bool

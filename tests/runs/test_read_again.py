@@ -33,6 +33,7 @@ def stored(store: Store, plan: Plan) -> str:
     return run
 
 
+@pytest.mark.thorough
 def test_another_reading_is_counted_first_and_written_only_then(tmp_path: Path) -> None:
     plan = small_plan(count=2)
     with Store.open(tmp_path / "lab.duckdb") as store:
@@ -64,6 +65,7 @@ def test_another_reading_is_counted_first_and_written_only_then(tmp_path: Path) 
         assert store.not_read(run).startswith(f"{each[1] + each[3]} of {asked} not read: ")
 
 
+@pytest.mark.thorough
 def test_the_free_mass_of_a_constrained_call_is_kept(tmp_path: Path) -> None:
     """It came from a free token that no stored reply holds, so that no reading can give it again.
 
@@ -92,6 +94,7 @@ def test_the_free_mass_of_a_constrained_call_is_kept(tmp_path: Path) -> None:
         assert (rows["status"] == Status.OK).sum() == 15
 
 
+@pytest.mark.thorough
 def test_a_run_that_is_being_asked_is_not_read_again(tmp_path: Path) -> None:
     plan = small_plan(count=1)
     with Store.open(tmp_path / "lab.duckdb") as store:

@@ -217,6 +217,7 @@ def long_plan(server: FakeServer, items: int = 6, signs: int = 12_000) -> Any:
     return small_plan(dataset=DataSet("d", answers), judges=(settings_of(server),))
 
 
+@pytest.mark.thorough
 def test_a_cut_context_stops_and_its_replies_do_not_count(store: Store) -> None:
     """Ollama cuts prompts to num_ctx without a word, and answers all the same."""
     with running(FakeServer(rule=always(lambda: said("4", tokens=2_050)))) as server:
@@ -234,6 +235,7 @@ def test_a_cut_context_stops_and_its_replies_do_not_count(store: Store) -> None:
     assert set(store.calls(end.run)["kind"]) == {""}
 
 
+@pytest.mark.thorough
 def test_prompts_that_get_long_later_are_cut_then(store: Store) -> None:
     def rule(body: dict[str, Any], _: int) -> web.Response:
         return said("4", tokens=min(2_048, len(messages_of(body)) // 4))
@@ -641,6 +643,7 @@ def test_run_prints_the_check_and_goes_on(tmp_path: Path, capsys: Captured) -> N
     assert "At this rate about 18 of 72 calls would give no score." in out
 
 
+@pytest.mark.thorough
 def test_run_stops_at_the_check_and_goes_on_without_it(tmp_path: Path, capsys: Captured) -> None:
     with running(FakeServer(rule=always(lambda: said("\x1b[2JNo idea.")))) as server:
         arguments = study_file(tmp_path, server)
@@ -667,6 +670,7 @@ def test_the_check_as_json(tmp_path: Path, capsys: Captured) -> None:
     assert check["replies"][0] == {"read": "–", "reply": ALOUD, "why": "cut at 16 tokens"}
 
 
+@pytest.mark.thorough
 def test_a_mended_limit_goes_on_under_the_same_command(tmp_path: Path, capsys: Captured) -> None:
     def rule(body: dict[str, Any], _: int) -> web.Response:
         if body["max_tokens"] < 512:
@@ -682,6 +686,7 @@ def test_a_mended_limit_goes_on_under_the_same_command(tmp_path: Path, capsys: C
     assert server.asked == 8 + 72
 
 
+@pytest.mark.thorough
 def test_plan_tries_some_calls_and_run_goes_on(tmp_path: Path, capsys: Captured) -> None:
     with running(FakeServer(model="m")) as server:
         arguments = study_file(tmp_path, server)

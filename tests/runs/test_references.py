@@ -348,6 +348,7 @@ options = {{ noise = {noise}, unparsed = {unparsed} }}
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(63)
 def test_the_command_writes_a_file_that_a_study_can_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

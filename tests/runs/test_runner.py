@@ -362,6 +362,7 @@ def test_an_outage_of_a_server_that_answered_costs_no_attempts(
     assert (max(judge.asked.values()), set(store.calls(end.run)["attempt"])) == (10, {1})
 
 
+@pytest.mark.thorough
 def test_a_short_rest_is_kept_and_told(store: Store, scripted: Scripted) -> None:
     scripted(lambda _, nth: failed("rate_limit", retry_after=1.4) if nth == 0 else Reply(text="3"))
     run = Run(store, small_plan(1, strategies=["fixed"])).start()
@@ -373,6 +374,7 @@ def test_a_short_rest_is_kept_and_told(store: Store, scripted: Scripted) -> None
     assert "api asked for a pause: 1 " in stages
 
 
+@pytest.mark.thorough
 def test_a_full_disk_pauses_and_nothing_is_asked_twice(
     store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -392,6 +394,7 @@ def test_a_full_disk_pauses_and_nothing_is_asked_twice(
     assert set(judge.asked.values()) == {1}
 
 
+@pytest.mark.thorough
 def test_stopped_again_and_again_nothing_is_lost_or_asked_twice(
     store: Store, scripted: Scripted
 ) -> None:
@@ -526,6 +529,7 @@ def test_a_server_that_is_dead_or_down_leaves_its_calls_to_the_others_and_is_nam
     assert store.run(end.run).reason == end.reason
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("status", "message", "headers", "words"),
     [

@@ -441,6 +441,7 @@ def said(store: Store, run: str, judge: str) -> list[str]:
     ]
 
 
+@pytest.mark.thorough
 def test_any_schedule_ends_as_an_undisturbed_run(world: World) -> None:
     orders = [{"kind": "random", "calls": 1}]
     made = small_plan(40, judges=(API, OTHER), stop="known", strategies=orders)

@@ -47,6 +47,7 @@ def study_file(folder: Path, more: str = "") -> Path:
     return path
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(8)
 def test_every_data_set_is_asked_with_its_own_rubric(tmp_path: Path) -> None:
     made = plan_of_file(study_file(tmp_path))
@@ -105,6 +106,7 @@ def test_study_files_that_say_two_things_are_refused(tmp_path: Path) -> None:
         plan_of_file(path)
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(8)
 def test_resumed_after_an_end_with_texts_of_both(tmp_path: Path, scripted: Scripted) -> None:
     judge = scripted(latency=0.02)

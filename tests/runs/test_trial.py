@@ -80,6 +80,7 @@ def test_another_judge_has_another_list_of_swings() -> None:
     assert sum(len(answer.orders) - len(answer.settled) for answer in answers.values()) == 4
 
 
+@pytest.mark.thorough
 def test_recorded_pairs_and_criteria_are_compared_too() -> None:
     pairs = ranked(whole("pairs", "qwen2.5-coder-0.5b"))
     assert count_swings(pairs) == SwingCounts(two_or_more=0, less=139, none=5)

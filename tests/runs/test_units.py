@@ -99,6 +99,7 @@ def partition(code: np.ndarray) -> list[int]:
 NONE = (None,) * 6
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "case",
     [
@@ -123,6 +124,7 @@ def test_a_plan_counts_the_units_of_its_results(case: Given) -> None:
     check(case.plan())
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     axes=some.sampled_from([("options",), ("criteria",), ("options", "criteria")]),

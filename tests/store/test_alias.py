@@ -29,6 +29,7 @@ def alias(folder: Path, how: str) -> str:
     return str(folder / "sub" / ".." / "lab.duckdb")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["hard link", "symlink", "linked folder", "dot-dot"])
 def test_two_names_of_a_store_share_it(tmp_path: Path, how: str) -> None:
     folder = tmp_path / "lab"
@@ -46,6 +47,7 @@ def test_two_names_of_a_store_share_it(tmp_path: Path, how: str) -> None:
     assert not list(folder.glob("*.wal"))
 
 
+@pytest.mark.thorough
 def test_an_open_store_is_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     other = (

@@ -63,6 +63,7 @@ def same(one: JudgmentTable, other: JudgmentTable) -> None:
         np.testing.assert_allclose(one.probabilities, other.probabilities, rtol=1e-6)
 
 
+@pytest.mark.thorough
 def test_a_bundle_is_read_without_a_store_and_kept_by_one(recorded: Path, tmp_path: Path) -> None:
     table = read_bundle(recorded)
     assert (table.rows["score"].tolist()[:2], table.rows["status"].tolist()) == (
@@ -87,6 +88,7 @@ def test_a_bundle_is_read_without_a_store_and_kept_by_one(recorded: Path, tmp_pa
         same(read_bundle(again), read_bundle(recorded))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", CASES[::12], ids=lambda path: path.stem)
 def test_recorded_cases_pass_through_bytes_and_a_store(path: Path, tmp_path: Path) -> None:
     table, copy = read_bundle(path), tmp_path / "copy.zip"
@@ -135,6 +137,7 @@ def twice(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows, rows.assign(call=rows["call"] + 100)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -245,6 +248,7 @@ def responses_csv() -> str:
 JUDGED = {"pairs": pairs_csv(), "responses": responses_csv()}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "changes", "words"),
     [
@@ -319,6 +323,7 @@ def test_members_that_lead_out_or_stand_twice_are_refused(
         read_bundle(path)
 
 
+@pytest.mark.thorough
 def test_names_that_cannot_be_kept_are_mended(recorded: Path, tmp_path: Path) -> None:
     def named(head: dict[str, Any]) -> None:
         head.update(id=" a/../\0 ", name="\0\ud83d", made_with={"a": "\ud800\0"})
@@ -410,6 +415,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> damage.Parts:
     return damage.unpacked(content)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damaged", [damage.damaged_tables, damage.damaged_heads])
 def test_any_one_fault_is_refused_in_words_or_harms_nothing(
     small: damage.Parts, tmp_path: Path, damaged: Any
@@ -437,6 +443,7 @@ def test_any_one_fault_is_refused_in_words_or_harms_nothing(
     assert taken > 60 / EVERY
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("part", "column", "how", "words"),
     [

@@ -80,6 +80,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
         yield store
 
 
+@pytest.mark.thorough
 def test_an_idle_lab_gives_its_file_free_and_sees_what_a_command_changed(held: Store) -> None:
     before = held.runs()[0]
     held.rest_when_idle()
@@ -88,6 +89,7 @@ def test_an_idle_lab_gives_its_file_free_and_sees_what_a_command_changed(held: S
     assert held.runs()[0].content != before.content
 
 
+@pytest.mark.thorough
 def test_a_change_right_after_the_file_was_given_free_is_seen(
     held: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +107,7 @@ def test_a_change_right_after_the_file_was_given_free_is_seen(
     assert held.runs()[0].name == "Second"
 
 
+@pytest.mark.thorough
 def test_what_a_killed_process_has_left_in_its_log_is_seen(held: Store) -> None:
     assert held.runs()[0].name == "First"
     held.rest_when_idle()
@@ -115,6 +118,7 @@ def test_what_a_killed_process_has_left_in_its_log_is_seen(held: Store) -> None:
     assert held.runs()[0].name == "Second"
 
 
+@pytest.mark.thorough
 def test_a_command_that_only_reads_costs_the_lab_no_cache(held: Store) -> None:
     before = held.runs()[0].content
     held.rest_when_idle()
@@ -125,6 +129,7 @@ def test_a_command_that_only_reads_costs_the_lab_no_cache(held: Store) -> None:
     assert held.runs()[0].content == before
 
 
+@pytest.mark.thorough
 def test_a_store_is_read_from_a_copy_while_its_holder_writes(held: Store) -> None:
     run = held.runs()[0]
     held.set_state(run.id, "running")
@@ -168,6 +173,7 @@ def test_a_copy_is_of_one_moment_whatever_is_committed_meanwhile(
     assert seen[-1][0] > seen[0][0]
 
 
+@pytest.mark.thorough
 def test_a_command_that_writes_waits_and_says_for_whom(held: Store) -> None:
     run = held.runs()[0]
     held.rest_when_idle()
@@ -181,6 +187,7 @@ def test_a_command_that_writes_waits_and_says_for_whom(held: Store) -> None:
     assert held.runs()[0].name == "Second"
 
 
+@pytest.mark.thorough
 def test_two_commands_at_once_both_get_their_turn(held: Store) -> None:
     held.rest_when_idle()
     both = [other_process(RENAME, path=held.path, name=name) for name in ("A", "B")]
@@ -190,6 +197,7 @@ def test_two_commands_at_once_both_get_their_turn(held: Store) -> None:
         assert len({answer_of(process) for process in readers}) == 1
 
 
+@pytest.mark.thorough
 def test_a_killed_holder_leaves_a_socket_that_costs_nothing(tmp_path: Path) -> None:
     path = tmp_path / "lab.duckdb"
     with Store.open(path) as store:
@@ -227,6 +235,7 @@ def test_a_command_that_dies_while_it_copies_stops_no_writing(held: Store) -> No
     assert held.runs()[0].name == "Later"
 
 
+@pytest.mark.thorough
 def test_a_command_that_is_stopped_while_it_copies_gets_no_valid_copy(
     held: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +246,7 @@ def test_a_command_that_is_stopped_while_it_copies_gets_no_valid_copy(
     held.rename(held.runs()[0].id, "Went on")
 
 
+@pytest.mark.thorough
 def test_a_path_too_long_for_a_socket_is_said_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,6 +289,7 @@ def test_a_file_with_the_sockets_name_is_left_alone(tmp_path: Path) -> None:
     assert own.read_text() == "mine"
 
 
+@pytest.mark.thorough
 def test_a_folder_that_cannot_be_written_has_no_socket_and_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +303,7 @@ def test_a_folder_that_cannot_be_written_has_no_socket_and_can_be_read(
         assert "First" in answer_of(other_process(NAMES, path=path))
 
 
+@pytest.mark.thorough
 def test_a_store_that_is_made_elsewhere_or_removed_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,6 +323,7 @@ def test_a_store_that_is_made_elsewhere_or_removed_is_noticed(
         assert [run.name for run in store.runs()] == ["First"]
 
 
+@pytest.mark.thorough
 def test_a_lab_waits_once_for_a_command_that_keeps_the_file(
     held: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -255,6 +255,7 @@ def test_a_dead_process_leaves_an_interrupted_run(tmp_path: Path) -> None:
         assert store.runs()[0].state == "interrupted"
 
 
+@pytest.mark.thorough
 def test_a_second_process_is_told_who_has_the_store(tmp_path: Path) -> None:
     path = tmp_path / "lab.duckdb"
     with Store.open(path) as store:
@@ -398,6 +399,7 @@ def killed_writer(path: Path, then: str = "") -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_a_store_that_a_thread_still_holds_is_closed_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "lab.duckdb"
     held = (
@@ -413,6 +415,7 @@ def test_a_store_that_a_thread_still_holds_is_closed_at_the_end(tmp_path: Path) 
     assert not Path(f"{path}.wal").exists()
 
 
+@pytest.mark.thorough
 def test_a_damaged_log_is_named_and_what_precedes_it_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -461,6 +464,7 @@ print(len(store.table(run).rows))
 """
 
 
+@pytest.mark.thorough
 def test_a_full_disk_loses_nothing_and_what_was_committed_outlives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "lab.duckdb"
     words, state, during, after = killed_writer(path, FULL_DISK).splitlines()
@@ -493,6 +497,7 @@ def test_flipped_bytes_are_named_or_without_effect(tmp_path: Path) -> None:
         assert table.items.equals(whole.items)
 
 
+@pytest.mark.thorough
 def test_the_first_write_and_the_end_wait_for_whoever_reads(tmp_path: Path) -> None:
     """DuckDB refuses to close a connection that another thread is asking: pages read while a run
     begins, or the lab ends.

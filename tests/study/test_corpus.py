@@ -23,6 +23,7 @@ def seen(case: dict[str, Any]) -> str:
     return outcome(case["expect"], read_case(case)[0])
 
 
+@pytest.mark.thorough
 def test_no_reply_of_the_corpus_is_misread_and_few_are_unread() -> None:
     counted = Counter(seen(case) for case in CORPUS)
     readable = sum(case["expect"] not in ("unread", {}) for case in CORPUS)

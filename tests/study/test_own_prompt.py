@@ -81,6 +81,7 @@ def own_plan(
 # ---------------------------------------------------------------- what a template may do
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -340,6 +341,7 @@ PASTED = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("pasted", "prompt", "words"),
     [
@@ -412,6 +414,7 @@ def test_of_rows_with_one_answer_the_one_whose_texts_stand_in_a_pasted_prompt_is
     assert sent == {"Is it blue?", "Is it warm?"}
 
 
+@pytest.mark.thorough
 def test_a_run_by_an_own_prompt_goes_to_its_end_and_into_a_card_that_asks_the_same(
     tmp_path: Path,
 ) -> None:
@@ -561,6 +564,7 @@ def taken(name: str) -> Pasted:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in PUBLIC if "refused" not in PUBLIC[name]])
 def test_a_public_prompt_becomes_a_template_that_gives_it_back_and_reads_its_replies(
     name: str,

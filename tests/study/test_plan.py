@@ -303,6 +303,7 @@ def test_what_does_not_fit_is_refused_before_the_first_call(
         small_plan(2, **change)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -357,6 +358,7 @@ def test_answers_may_be_as_long_as_their_form() -> None:
     assert small_plan(1, judges=(EMBEDDED,)).previews()[0].max_tokens == 3
 
 
+@pytest.mark.thorough
 def test_a_large_plan_holds_one_item_at_a_time() -> None:
     """20,000 items x 100 calls: 2,000,000, of which 3,000 are taken; all of them would take some
     1.5 GB.

@@ -120,6 +120,7 @@ def plans() -> dict[str, tuple[Plan, tuple[int, ...]]]:
     return made | {"two sets": (in_two_sets(), (10, 20, 40))}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [*PLANS, "two sets"])
 def test_the_batches_are_the_plan(
     plans: dict[str, tuple[Plan, tuple[int, ...]]], name: str
@@ -246,6 +247,7 @@ def repeats(made: Plan) -> dict[int, int]:
     return counted
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "design",
     [

@@ -43,6 +43,7 @@ def scores_of(text: str, names: Sequence[str], scores: Sequence[int]) -> dict[st
     return {name: int(each.label) for name, each in readings.items() if each.label is not None}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("answer", BOTH)
 @pytest.mark.parametrize(("text", "labels", "expected"), CASES["scores in both modes"])
 def test_a_verdict_is_parsed(text: str, labels: Any, expected: str, answer: AnswerFormat) -> None:
@@ -107,6 +108,7 @@ BARE = (
 )
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=80)  # a first sight of labels compiles their patterns
 @given(
     data=st.data(), answer=st.sampled_from(BOTH), case=st.sampled_from((str, str.upper, str.lower))
@@ -178,6 +180,7 @@ def test_a_repeated_criteria_prompt_is_cut_off() -> None:
     }
 
 
+@pytest.mark.thorough
 @given(data=st.data())
 def test_criteria_lines_in_any_order_are_parsed(data: st.DataObject) -> None:
     names = tuple(data.draw(st.permutations([*NAMES, "Tone of voice", "Clarity 2"])))
@@ -237,6 +240,7 @@ def _too_long(*_: object) -> None:
     raise TimeoutError("a reply took minutes to parse")
 
 
+@pytest.mark.thorough
 def test_no_reply_hangs() -> None:
     """100,000 signs of anything, with something around them: a pattern that looks again from each
     takes minutes.

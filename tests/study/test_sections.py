@@ -124,6 +124,7 @@ def test_calls_of_the_baseline_are_the_calls_of_a_study_without_factors() -> Non
     assert feedback <= by_base[False]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stem", [path.stem for path in FILES.glob("*.toml")])
 def test_sections_of_the_labs_prompts_hold_the_same_bytes_in_every_order(stem: str) -> None:
     prompt = read_prompt((FILES / f"{stem}.toml").read_text("utf-8"), stem)

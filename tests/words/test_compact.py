@@ -97,6 +97,7 @@ def test_directions_count_judges_whose_favoured_position_is_the_same() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_each_judge_has_one_line_with_every_pair_of_data_sets() -> None:
     given = scored(2, datasets=3, items=32)
     lines = direction_lines(given)

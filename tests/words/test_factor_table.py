@@ -65,6 +65,7 @@ def test_a_regression_by_hand_with_the_papers_numbers_below() -> None:
     assert (printed.df, printed.sum_sq, printed.rss, printed.rises) == (13, 15.3637, 77.338, 718)
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(58)
 def test_each_data_set_has_its_table_and_together_the_data_set_is_a_variable() -> None:
     """The judge is consistent in 90% of one data set and 30% of the other; their tasks have the

@@ -40,6 +40,7 @@ def words(answer: Answer) -> list[str]:
     return [f"{asked.badge} {asked.verdict}" for asked in answer.questions]
 
 
+@pytest.mark.thorough
 def test_a_judge_that_reads_what_people_read_and_one_that_does_not() -> None:
     good, poor = said(found(3, noise=0.2)), said(found(4, 80, link=0.0))
     assert words(good) == ["Yes good", "No good", "Yes good"]
@@ -57,6 +58,7 @@ def test_a_judge_that_reads_what_people_read_and_one_that_does_not() -> None:
     assert poor.questions[2].badge != "Yes"
 
 
+@pytest.mark.thorough
 def test_the_allowance_is_said_as_it_was_set() -> None:
     table = study(np.random.default_rng(3), 60, noise=0.2)
     none = said(findings(table, reading=ReadingPart(epsilon=0.0)))
@@ -65,6 +67,7 @@ def test_the_allowance_is_said_as_it_was_set() -> None:
     assert f"an allowance of 2.5{NBSP}percentage points" in small.questions[2].sentence
 
 
+@pytest.mark.thorough
 def test_one_call_is_compared_with_the_raters_that_another_rater_is_compared_with() -> None:
     """A judge whose calls are drawn as ratings are: one call reaches what one person does, ten
     calls more.
@@ -95,6 +98,7 @@ def test_one_rating_an_answer_says_what_was_compared() -> None:
     assert "Only one rating per answer" in line
 
 
+@pytest.mark.thorough
 def test_no_rater_is_replaced_by_a_judge_that_is_surely_farther_away() -> None:
     """The judge says 1 where people say 5 and the other way round: near on hardly any answer."""
     table = study(np.random.default_rng(5), 80, noise=0.1)
@@ -164,6 +168,7 @@ def test_the_picture_and_the_terminal_say_the_rows() -> None:
     assert said(table).questions[0].sentence in text
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(73)
 def test_the_recorded_example_has_intended_levels_and_calls_them_that() -> None:
     recorded = Findings(Judgments(read_bundle(data_path("example.zip"))))
@@ -175,6 +180,7 @@ def test_the_recorded_example_has_intended_levels_and_calls_them_that() -> None:
         assert "another person" not in text
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(73)
 @pytest.mark.parametrize("axis", ["criteria", "lists", "pairs"])
 def test_each_axis_has_a_recorded_example_with_an_answer(axis: str) -> None:
@@ -184,6 +190,7 @@ def test_each_axis_has_a_recorded_example_with_an_answer(axis: str) -> None:
     assert all(answer.questions and not answer.simulated for answer in given)
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(73)
 def test_the_recorded_variants_are_held_against_the_default() -> None:
     recorded = Findings(Judgments(read_bundle(data_path("example-variants.zip"))))
@@ -197,6 +204,7 @@ STORIES = 96
 """The stories of HANNA that people wrote."""
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(73)
 def test_the_recorded_stories_have_four_judges_and_ratings_by_people() -> None:
     recorded = Findings(Judgments(read_bundle(data_path("example-hanna.zip"))))
@@ -218,6 +226,7 @@ def test_the_recorded_stories_have_four_judges_and_ratings_by_people() -> None:
         assert "the sample's author aimed at" not in "\n".join(answer.lines())
 
 
+@pytest.mark.thorough
 @pytest.mark.papers(73)
 def test_the_recorded_forms_lower_the_mean_of_both_judges() -> None:
     recorded = Findings(Judgments(read_bundle(data_path("example-forms.zip"))))
@@ -382,6 +391,7 @@ def test_a_judge_at_temperature_0_is_never_told_to_repeat_a_prompt() -> None:
         assert never not in text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", [0.0, 0.4, 1.0, 2.5])
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_one_decision_gives_one_advice(first: float, repeats: int) -> None:
@@ -472,6 +482,7 @@ def test_the_curve_and_the_command_line() -> None:
     assert "judge: Average 10 orders, one call in each" in findings_text(found)
 
 
+@pytest.mark.thorough
 def test_a_model_whose_scores_came_with_the_data_is_not_called_a_person() -> None:
     """Its scores lie where people's would: nothing on the tab may speak of a person or a rater."""
     table = study(np.random.default_rng(4), 80, link=0.0)

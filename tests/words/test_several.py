@@ -4,6 +4,8 @@ import gc
 import weakref
 from dataclasses import replace
 
+import pytest
+
 from rubriclab.core.topic import Findings
 from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import Condition
@@ -15,6 +17,7 @@ from tests.tables import findings
 from tests.words import made
 
 
+@pytest.mark.thorough
 def test_subjects_are_made_once_and_go_with_their_findings() -> None:
     found = scored(2, 1, items=6)
     again = Findings(found.judgments, found.reading)
