@@ -424,23 +424,19 @@ class _Judgments:
 
     def _refuse_orders(self) -> None:
         """Refuse lists that do not show each of their condition's options or criteria once."""
-        frame = self.frame
-        bad = set()
-        pairs = frame[["condition", "ordering"]].drop_duplicates()
-        for code, number in pairs.itertuples(index=False):
-            condition, shown = self.conditions[code], self.orderings[number].shown
-            listed: Mapping[str, Sequence[Any]] = {
-                "options": condition.scores,
-                "criteria": condition.targets,
-                "examples": range(1, condition.positions + 1),
-            }
-            if condition.reorder not in listed:
-                continue
-            if len(set(shown) & set(listed[condition.reorder])) != len(shown):
-                bad.add((code, number))
-        rows = zip(frame["condition"], frame["ordering"], strict=True)
-        wrong = [row in bad for row in rows]
+        codes = zip(self.frame["condition"], self.frame["ordering"], self._criteria(), strict=True)
+        found = list(codes)
+        bad = {
+            (code, number, criterion)
+            for code, number, criterion in set(found)
+            if not _is_order_of(self.conditions[code], self.orderings[number].shown, criterion)
+        }
+        wrong = [row in bad for row in found]
         self.part.refuse("ordering", wrong, "an order of what its condition lists")
+
+    def _criteria(self) -> list[Any]:
+        """Return the criterion of each row's item."""
+        return self.items.frame["criterion"].iloc[self.frame["item"]].tolist()
 
     def probabilities(self) -> np.ndarray | None:
         """Return the columns p1, p2, ... of the file, side by side; None if there are none."""
@@ -450,6 +446,23 @@ class _Judgments:
         if not names:
             return None
         return np.column_stack([self.part.numbers(name, *RANGES["mass"]) for name in names])
+
+
+def _is_order_of(condition: Condition, shown: Sequence[Any], criterion: Any) -> bool:
+    """Return whether a list shows entries of its condition only, each once.
+
+    ``criterion``: of the row's item. A call about a criterion by itself shows that one alone.
+    """
+    if condition.criterion_alone:
+        return list(shown) == [criterion]
+    listed: Mapping[str, Sequence[Any]] = {
+        "options": condition.scores,
+        "criteria": condition.targets,
+        "examples": range(1, condition.positions + 1),
+    }
+    if condition.reorder not in listed:
+        return True
+    return len(set(shown) & set(listed[condition.reorder])) == len(shown)
 
 
 def _add_reading(part: Part, frame: pd.DataFrame) -> None:

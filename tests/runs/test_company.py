@@ -22,6 +22,7 @@ from rubriclab.model.study import DesignPart, PromptPart, study_from_toml
 from rubriclab.model.text import LabError
 from rubriclab.runs.forecast import estimate
 from rubriclab.runs.runner import Run
+from rubriclab.store.bundle import bundle_bytes, import_bundle, read_bundle
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan, plan
 from rubriclab.study.prompts import lab_prompt
@@ -172,6 +173,43 @@ def asked(
         run = Run(store, made)
         assert ended(run).state == "finished"
         return Findings(Judgments(store.table(run.id)))
+
+
+def test_a_zip_of_the_run_has_the_same_answer_in_another_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, ScriptedJudge(planted))
+    zipped = tmp_path / "run.zip"
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        run = Run(store, company_plan(12))
+        assert ended(run).state == "finished"
+        table = store.table(run.id)
+        zipped.write_bytes(bundle_bytes(table, store, run.id, "topic,measure\r\n"))
+    with Store.open(tmp_path / "other.duckdb") as other:
+        copy = other.table(import_bundle(other, zipped))
+    said = [findings_text(Findings(Judgments(one))) for one in (table, copy)]
+    assert "The 3 criteria of 12 texts" in said[0]
+    assert said[0] == said[1]
+
+
+def test_a_call_about_one_criterion_that_lists_another_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, ScriptedJudge(planted))
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        run = Run(store, company_plan(3))
+        assert ended(run).state == "finished"
+        table = store.table(run.id)
+        alone = [len(ordering.shown) == 1 for ordering in table.orderings]
+        turned = [
+            replace(ordering, shown=("a",), labels=("a",)) if one else ordering
+            for one, ordering in zip(alone, table.orderings, strict=True)
+        ]
+        zipped = tmp_path / "run.zip"
+        body = bundle_bytes(replace(table, orderings=tuple(turned)), store, run.id, "")
+        zipped.write_bytes(body)
+    with pytest.raises(LabError, match="is not an order of what its condition lists"):
+        read_bundle(zipped)
 
 
 def test_a_planted_judge_is_found_and_both_criteria_are_named(findings: Findings) -> None:
