@@ -12,11 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import CAUTIONS, MEASURES, REASONS, Findings, Row
+from rubriclab.data.sample import data_path
 from rubriclab.model.judgment import JudgmentTable
+from rubriclab.store.bundle import read_bundle
 from tests.measures.test_contradictions import made as judged_in_both_ways
 from tests.measures.test_pass_fail import pass_fail, two_orders
 from tests.measures.test_people import stated
+from tests.measures.test_variant_rates import DEFAULT, FEEDBACK, LABEL, compared
 from tests.runs.test_company import asked_both_ways
 from tests.tables import (
     ORDERS,
@@ -365,6 +369,8 @@ def test_every_measure_has_a_number_in_some_case(
         asked_both_ways(tmp_path, monkeypatch),
         pass_fail(two_orders()),
         judged_in_both_ways(rng(2), 40, 1.5),
+        compared(DEFAULT, FEEDBACK, LABEL),
+        Findings(Judgments(read_bundle(data_path("example-examples.zip")))),
     ):
         rows += more.rows
     assert {row.measure for row in rows if np.isfinite(row.value)} == set(MEASURES) - {
