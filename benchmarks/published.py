@@ -430,10 +430,10 @@ def document(results: Results) -> str:
         "is also given to judges with a bias, so it never stands without the size that is still "
         "possible. “Biased” falls with the units where the bias is smaller than matters, because "
         "it is then known to be.\n\n" + ladder(lines),
-        "Fragile scores": "The 20 scores most likely to change in another order, chosen on the first of "
-        "two rounds. Promised: their mean probability. Kept: pairs of calls in two orders of the "
-        "second round that differ. True: the same of very many calls. Others: kept of "
-        "the scores that are not listed.\n\n" + promises(lines),
+        "Fragile scores": "The 20 scores most likely to change in another order, chosen on the "
+        "first of two rounds. Promised: their mean probability. Kept: pairs of calls in two orders "
+        "of the second round that differ. True: the same of very many calls. Others: kept of the "
+        "scores that are not listed.\n\n" + promises(lines),
         "Never simulated": f"{NEVER}\n- Intervals of {', '.join(unseen)}.",
     }
     return (
