@@ -103,7 +103,7 @@ def test_a_change_right_after_the_file_was_given_free_is_seen(
     monkeypatch.setattr(database, "_close", close_and_be_slow)
     assert held.runs()[0].name == "First"
     held.rest_when_idle()
-    until(lambda: held._db._resting)
+    until(lambda: held._db._resting, seconds=60)
     assert held.runs()[0].name == "Second"
 
 
@@ -111,7 +111,7 @@ def test_a_change_right_after_the_file_was_given_free_is_seen(
 def test_what_a_killed_process_has_left_in_its_log_is_seen(held: Store) -> None:
     assert held.runs()[0].name == "First"
     held.rest_when_idle()
-    until(lambda: held._db._resting)
+    until(lambda: held._db._resting, seconds=60)
     killed = other_process(RENAME_AND_DIE, path=held.path, name="Second")
     assert answer_of(killed) == ""
     assert Path(f"{held.path}.wal").exists()
