@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import Counter
 from typing import Any
 
@@ -137,6 +138,13 @@ def abridge(text: str, most: int = 60) -> str:
 def count(number: int, noun: str, plural: str = "") -> str:
     """Return “1 item” or “2,000 items”."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def shared_beginning(a: str, b: str) -> int:
+    """Return how many characters two texts have in common at their beginning."""
+    # Texts share the first k characters for every k up to that number, so it can be bisected.
+    lengths = range(1, min(len(a), len(b)) + 1)
+    return bisect_left(lengths, True, key=lambda k: not b.startswith(a[:k]))
 
 
 def between(least: str, most: str) -> str:

@@ -29,7 +29,7 @@ from rubriclab.model.judgment import Call, Reply, step_of, variant_text
 from rubriclab.model.looks import unit_noun
 from rubriclab.model.passing import cut_at, passing_of
 from rubriclab.model.study import Smallest
-from rubriclab.model.text import between, count, duration, shorten
+from rubriclab.model.text import between, count, duration, shared_beginning, shorten
 from rubriclab.study.decisions import packs
 from rubriclab.study.parts import PlanPart
 from rubriclab.study.plan import Plan
@@ -739,18 +739,10 @@ def _new_share(calls: Sequence[Call]) -> float:
     before = ""
     for call in calls:
         text = "\n".join(message["content"] for message in call.messages)
-        new += len(text) - _shared(before, text)
+        new += len(text) - shared_beginning(before, text)
         total += len(text)
         before = text
     return new / max(total, 1)
-
-
-def _shared(before: str, text: str) -> int:
-    """Return how many characters two texts have in common at their beginnings."""
-    for place, (a, b) in enumerate(zip(before, text, strict=False)):
-        if a != b:
-            return place
-    return min(len(before), len(text))
 
 
 def _answer_tokens(part: PlanPart, *, alone: bool) -> float:

@@ -4,12 +4,11 @@ Two orders that send the same prompts are refused. Of the others, the plan says 
 server read more.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.text import LabError
+from rubriclab.model.text import LabError, shared_beginning
 from rubriclab.study.parts import PlanPart
 from rubriclab.study.subjects import Subject
 
@@ -104,12 +103,5 @@ def _characters_of_prefixes(texts: Sequence[str]) -> int:
     Each text shares most with a neighbour in sorted order.
     """
     ranked = sorted(texts)
-    shared = sum(_shared_beginning(a, b) for a, b in pairwise(ranked))
+    shared = sum(shared_beginning(a, b) for a, b in pairwise(ranked))
     return sum(map(len, ranked)) - shared
-
-
-def _shared_beginning(a: str, b: str) -> int:
-    """Return how many characters two texts have in common at their beginning."""
-    # Texts share the first k characters for every k up to that number, so it can be bisected.
-    lengths = range(1, min(len(a), len(b)) + 1)
-    return bisect_left(lengths, True, key=lambda k: not b.startswith(a[:k]))
