@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     Field,
     ValidationError,
     field_validator,
@@ -93,19 +94,23 @@ MAX_EXAMPLE = 20_000
 """Characters of an example. All of them are in every call."""
 
 
+def _as_written(value: Any) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}"
+    return value
+
+
+ScoreText = Annotated[str, BeforeValidator(_as_written)]
+"""A score or a score's label, as a text. A score may be written without quotes."""
+
+
 class ExamplePart(Part):
     """One example: its text, and the score (or the score's label) that it is shown with."""
 
     text: str = Field(min_length=1, max_length=MAX_EXAMPLE, description="Text of the example.")
-    label: str = Field("", max_length=200, description="Score that the example is shown with.")
-
-    @field_validator("label", mode="before")
-    @classmethod
-    def _as_written(cls, value: Any) -> Any:
-        """A score may be written without quotes."""
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return f"{value:g}"
-        return value
+    label: ScoreText = Field(
+        "", max_length=200, description="Score that the example is shown with."
+    )
 
 
 class ExamplesPart(Part):
@@ -660,7 +665,7 @@ class ReadingPart(Part):
         allow_inf_nan=False,
         description="Lowest score that passes. Default: the middle of the scale.",
     )
-    passes: str = Field(
+    passes: ScoreText = Field(
         "",
         max_length=200,
         description="Label or score that passes, of a scale of two scores. Default: the highest "
@@ -682,14 +687,6 @@ class ReadingPart(Part):
         max_length=200,
         description="Family of a judge, by its name. Default: guessed from the name.",
     )
-
-    @field_validator("passes", mode="before")
-    @classmethod
-    def _as_written(cls, value: Any) -> Any:
-        """A score may be written without quotes."""
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return f"{value:g}"
-        return value
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:

@@ -127,8 +127,8 @@ def with_examples(
     if shown_too and not all(subject.shape.passages for subject in made):
         others = "" if len(shown_too) == 1 else f", and {count(len(shown_too) - 1, 'more answer')},"
         notes[
-            f"The answer “{shorten(min(shown_too), 60)}”{others} can be read in the examples. The "
-            f"judge sees its label before it scores it. Leave it out of the data."
+            f"The answer “{shorten(min(shown_too), 60)}”{others} can be read in the examples. So "
+            f"the judge sees a label before it scores. Leave such answers out of the data."
         ] = None
     kept = _alike(made)
     if len(kept) < len(made):
