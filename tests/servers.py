@@ -113,7 +113,7 @@ class FakeServer(Pages):
         call, from 0.
 
     It counts requests (``asked``) and complete replies (``answered``). ``keys`` has the call key of
-    every request in order of arrival, ``ports`` also the port it came from, ``times`` when a call
+    every request in order of arrival, ``senders`` also the key it came with, ``times`` when a call
     was last replied to; ``bodies`` and ``headers`` are the last fifty.
     """
 
@@ -136,7 +136,7 @@ class FakeServer(Pages):
         self.asked = self.answered = self.in_flight = 0
         self.keys: list[str] = []
         self.times: dict[str, float] = {}
-        self.ports: list[tuple[str, int]] = []
+        self.senders: list[tuple[str, str]] = []
         self.bodies: deque[dict[str, Any]] = deque(maxlen=50)
         self.headers: deque[Mapping[str, str]] = deque(maxlen=50)
         self._seen: Counter[str] = Counter()
@@ -170,7 +170,8 @@ class FakeServer(Pages):
             body = json.loads(await request.read())
             call = request.headers.get(CALL_HEADER, "")
             self.keys.append(call)
-            self.ports.append((call, request.get_extra_info("peername")[1]))
+            sender = request.headers.get("Authorization", "").removeprefix("Bearer ")
+            self.senders.append((call, sender))
             self.bodies.append(body)
             self.headers.append(request.headers)
             if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":

@@ -36,7 +36,7 @@ def test_a_stranger_gets_nothing_before_the_user_says_yes(
     )
     stranger.headers.clear()
     asked = stranger.asked
-    connections = len(stranger.ports)
+    connections = len(stranger.senders)
     with (
         running_lab(store, environment={"OPENAI_API_KEY": KEY}) as address,
         browser() as page,
@@ -67,7 +67,7 @@ def test_a_stranger_gets_nothing_before_the_user_says_yes(
         page.locator(f".st-key-resume-{run} button").click()
         settled(page)
         assert page.get_by_text("nobody has agreed to that on this machine").count()
-        assert (stranger.asked, len(stranger.ports)) == (asked, connections)
+        assert (stranger.asked, len(stranger.senders)) == (asked, connections)
         assert not stranger.headers
         page.get_by_role("button", name="Send the key").click()
         settled(page)

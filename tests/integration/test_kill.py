@@ -39,15 +39,16 @@ SETTLED = 3.0
 """Seconds after which an answer is committed on any machine: the store commits every 0.2 s."""
 
 
-def write_study(folder: Path, *, url: str, items: int) -> Path:
+def write_study(folder: Path, *, url: str, items: int, key_env: str = "") -> Path:
     lines = [f'i{n},question {n},"answer {n}, quality {n % 5 + 1}"' for n in range(items)]
     (folder / "items.csv").write_text(
         "\n".join(["id,instruction,response", *lines]), encoding="utf-8"
     )
     study = folder / "study.toml"
-    study.write_text(
-        Path(__file__).with_name("kill.toml").read_text("utf-8").replace("URL", url), "utf-8"
-    )
+    text = Path(__file__).with_name("kill.toml").read_text("utf-8").replace("URL", url)
+    if key_env:
+        text += f'key_env = "{key_env}"\n'
+    study.write_text(text, "utf-8")
     return study
 
 
@@ -186,8 +187,9 @@ ITEMS = 60
 
 
 # A node is its ``ray start`` and everything below it, on a loopback address and with a token of its
-# own; killing it is SIGKILL to all of these. What a node asked is known by the ports that its
-# processes hold.
+# own; killing it is SIGKILL to all of these. Each node has a key of its own in its environment, so
+# the server knows which node asks.
+NODE_KEY = "RUBRICLAB_TEST_NODE_API_KEY"
 
 
 def below(pid: int) -> list[int]:
@@ -203,19 +205,6 @@ def below(pid: int) -> list[int]:
     for one in pids:
         pids += parents.get(one, [])
     return pids
-
-
-def ports_of(node: subprocess.Popen[bytes]) -> set[int]:
-    """The local TCP ports that a node's processes hold."""
-    inodes = set()
-    for pid in below(node.pid):
-        try:
-            links = [str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir()]
-        except OSError:
-            continue
-        inodes |= {link[8:-1] for link in links if link.startswith("socket:[")}
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return {int(row[1].rpartition(":")[2], 16) for row in rows if row[9] in inodes}
 
 
 def kill(node: subprocess.Popen[bytes]) -> None:
@@ -247,6 +236,8 @@ def cluster(
     monkeypatch.setenv(
         "RAY_worker_niceness", "0"
     )  # on a busy machine workers with Ray's own 15 hardly start
+    # The command itself never asks: it only has to have a key.
+    monkeypatch.setenv(NODE_KEY, "of-no-node")
     monkeypatch.setenv(
         "PYTHONPATH", str(ROOT)
     )  # the lab itself, as if it were installed on each node
@@ -280,7 +271,11 @@ def cluster(
                     "--disable-usage-stats",
                 ]
                 nodes[ip] = subprocess.Popen(
-                    command, stdout=words, stderr=words, start_new_session=True
+                    command,
+                    stdout=words,
+                    stderr=words,
+                    start_new_session=True,
+                    env={**os.environ, NODE_KEY: ip},
                 )
             wait(lambda log=log: "Ray runtime started" in log.read_text(), f"no node at {ip}")  # type: ignore[misc]
         yield address, nodes
@@ -301,6 +296,8 @@ def over_ray(study: Path, store: Path, address: str) -> list[str]:
         str(store),
         "--ray",
         address,
+        "--trust",
+        "--json",
     ]
 
 
@@ -309,24 +306,25 @@ def test_a_node_is_killed_in_the_middle(
 ) -> None:
     address, nodes = cluster
     with running(FakeServer(latency=0.1)) as server:
-        study = write_study(tmp_path, url=server.base_url, items=ITEMS)
+        study = write_study(tmp_path, url=server.base_url, items=ITEMS, key_env=NODE_KEY)
         planned, store = (
             {call.key for call in plan_of_file(study).calls()},
             tmp_path / "cluster.duckdb",
         )
-        command = [*over_ray(study, store, address), "--json"]
         with subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            over_ray(study, store, address),
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         ) as run:
             wait(
-                lambda: len(server.ports) >= len(planned) // 3 or run.poll() is not None,
+                lambda: len(server.keys) >= len(planned) // 3 or run.poll() is not None,
                 "the study was not asked",
             )
-            mine = ports_of(nodes[OTHER])
             kill(nodes[OTHER])
-            by_killed = {key for key, port in list(server.ports) if port in mine}
-            at_kill = len(server.ports)
+            at_kill = len(server.keys)
             out, err = run.communicate(timeout=240)
+            by_killed = {key for key, sender in server.senders if sender == OTHER}
         assert run.returncode == 0, err.decode()[-3_000:]
     assert json.loads(out)["state"] == "finished"
     assert 0 < len(by_killed) < at_kill < len(planned), (
@@ -365,36 +363,37 @@ def test_a_cluster_stops_at_the_look_that_has_the_answer_also_if_a_node_dies(
     """
     address, nodes = cluster
     with running(FakeServer(latency=0.05, lean=1.0)) as server:
-        study = write_study(tmp_path, url=server.base_url, items=ITEMS)
+        study = write_study(tmp_path, url=server.base_url, items=ITEMS, key_env=NODE_KEY)
         with study.open("a", encoding="utf-8") as text:
             text.write('[design]\nstop = "known"\nrepeats = 1\n')
         made = plan_of_file(study)
         assert made.looks is not None
         ((scope, looks),) = made.looks.scopes.items()
         alone, store = tmp_path / "alone.duckdb", tmp_path / "cluster.duckdb"
-        subprocess.run(command(study, alone), cwd=ROOT, check=True, capture_output=True)
+        subprocess.run(
+            [*command(study, alone), "--trust"], cwd=ROOT, check=True, capture_output=True
+        )
         wanted = looks_of(alone)
         assert [units for units, *_ in wanted] == list(looks.units[: len(wanted)])
         assert wanted[-1][1]
         assert len(wanted) < len(looks.units)
         server.keys.clear()
-        server.ports.clear()
+        server.senders.clear()
         batches = range(len(wanted))
         expected = [{call.key for call in made.calls("server", scope, k)} for k in batches]
         with subprocess.Popen(
-            [*over_ray(study, store, address), "--json"],
+            over_ray(study, store, address),
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as run:
             wait(
-                lambda: len(server.ports) >= len(expected[0]) // 2 or run.poll() is not None,
+                lambda: len(server.keys) >= len(expected[0]) // 2 or run.poll() is not None,
                 "the study was not asked",
             )
-            mine = ports_of(nodes[OTHER])
             kill(nodes[OTHER])
-            by_killed = {key for key, port in list(server.ports) if port in mine}
             out, err = run.communicate(timeout=240)
+            by_killed = {key for key, sender in server.senders if sender == OTHER}
         assert run.returncode == 0, err.decode()[-3_000:]
         asked = list(server.keys)
     assert 0 < len(by_killed) < len(asked), "both nodes asked"
