@@ -3,13 +3,16 @@
 Calls come item by item, so that a server's prefix cache holds instruction and response while the
 options below them change. Within an item the calls of all strategies and repeats come in a seeded
 random order: verdicts rest on the calls of an item being exchangeable (no drift over a session, no
-memory).
+memory). A judge that always gives the same reply to the same prompt has neither. Its calls come so
+that each shares as much of its prompt as possible with the call before, which saves the small model
+a third of its time.
 """
 
 import hashlib
 import json
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -299,7 +302,7 @@ class Plan:
     def _subject_calls(
         self, judge: JudgeSettings, asked: list[tuple[int, int, Subject]]
     ) -> list[Call]:
-        """Return one judge's calls about one subject at all settings, in their random order.
+        """Return one judge's calls about one subject at all settings, in the order of asking.
 
         ``asked``: (part, number of the subject in it, the subject).
         """
@@ -331,6 +334,8 @@ class Plan:
             f"{self.study.design.seed}|calls|{asked[0][2].id}".encode("utf-8", "surrogatepass")
         )
         random.Random(int.from_bytes(seeded.digest()[:8], "big")).shuffle(calls)
+        if judge.about.deterministic:
+            calls = _by_shared_beginnings(calls)
         return calls
 
     def _request(
@@ -430,6 +435,20 @@ class Plan:
                 twin = twins.setdefault(judge.name, len(twins))
                 out[judge.name, code] = {"judge": identity, "twin": str(twin)}
         return out
+
+
+def _by_shared_beginnings(calls: Sequence[Call]) -> list[Call]:
+    """Return the calls so that prompts that begin with the same lines come one after the other.
+
+    Where the calls allow it, they keep their order: the first of several beginnings comes first.
+    """
+    places: dict[str, int] = {}  # by beginning: the first call that has it
+    beginnings: list[list[int]] = []
+    for place, call in enumerate(calls):
+        text = "\n".join(str(message["content"]) for message in call.messages)
+        ends = [found.start() for found in re.finditer("\n", text)] + [len(text)]
+        beginnings.append([places.setdefault(text[:end], place) for end in ends])
+    return [calls[place] for place in sorted(range(len(calls)), key=beginnings.__getitem__)]
 
 
 @dataclass(frozen=True, slots=True)
