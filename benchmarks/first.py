@@ -104,7 +104,7 @@ def follow(page: Any, watch: Watch) -> None:
     page.get_by_text(re.compile(r"\b[1-9]\d* of (at most )?[\d,]+ calls")).first.wait_for()
     watch.seen("first reply")
     # The heatmap is there from the start, with a dash in each cell.
-    number = page.locator("[data-testid=stPlotlyChart] .annotation-text", has_text="%")
+    number = page.locator("[data-testid=stPlotlyChart] .textpoint", has_text="%")
     number.first.wait_for()
     watch.seen("first live cells")
     looked = re.compile(r"Looked at after|Clear after|answer clear, stopped early")

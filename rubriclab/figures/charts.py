@@ -6,7 +6,7 @@ its entry in KINDS.
 
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -170,6 +170,15 @@ def _whiskers(points: Sequence[Point], palette: Palette, **more: Any) -> dict[st
 def _write(figure: go.Figure, text: str, **where: Any) -> None:
     """Write words next to a mark."""
     figure.add_annotation(text=escape(text), showarrow=False, **where)
+
+
+def _write_all(figure: go.Figure, words: Iterable[Mapping[str, Any]]) -> None:
+    """Write words next to many marks: for each, its ``text`` and where it stands.
+
+    Plotly checks all words again whenever one is added, so they are added at once.
+    """
+    added = [{**word, "text": escape(word["text"]), "showarrow": False} for word in words]
+    figure.layout.annotations = (*figure.layout.annotations, *added)
 
 
 def _axis(
@@ -458,8 +467,12 @@ BAR_ROOM = 1.18
 """The top of the axis of bars, in times of the highest mark: its whisker fits."""
 LEAST_TOP = 0.3
 """The top of the axis of bars at least, as a share: small differences stay small."""
+FOOT = 0.02
+"""How far over their foot bars have their numbers, as a share of that axis."""
 FEW_ROWS, LOW_ROW = 7, 30
 """More lines of cells than these have this height, in px."""
+FEW_COLUMNS = 7
+"""So many names of columns stand next to each other, even on a phone; more are turned."""
 THICKEST = 16
 """Width of the line of all answers, in px."""
 
@@ -473,14 +486,19 @@ def bars_over_cells(picture: Picture, palette: Palette) -> go.Figure:
     names = [f"Score {line.name}" for line in below.series]
     heat = (ROW if len(names) <= FEW_ROWS else LOW_ROW) * len(names)
     share = heat / (heat + BARS_HIGH)
-    figure = _figure(palette, BARS_HIGH + heat + 34, l=58, r=66, t=6, b=28)
+    left = max(58, min(150, 10 + 7 * max(map(len, names))))
+    figure = _figure(palette, BARS_HIGH + heat + 34, l=left, r=66, t=6, b=28)
     strong: dict[str, Any] = {"tickfont": {"color": palette.text}}
+    if len(picture.levels) <= FEW_COLUMNS:
+        # The margins hold all names. Plotly would measure them, and draw the whole figure again.
+        strong["automargin"] = False
     _axis(figure.update_xaxes, picture.levels, **strong)
     lower: dict[str, Any] = {"domain": [0, share - 0.012], "showgrid": False}
     _axis(figure.update_yaxes, names, "", 22, **lower, **strong)
+    top = max(LEAST_TOP, BAR_ROOM * max(point.top for point in above.points))
     upper = {
         "domain": [share + 0.012, 1],
-        "range": [0, max(LEAST_TOP, BAR_ROOM * max(point.top for point in above.points))],
+        "range": [0, top],
         "visible": False,
         "fixedrange": True,
         "anchor": "x",
@@ -497,15 +515,28 @@ def bars_over_cells(picture: Picture, palette: Palette) -> go.Figure:
         error_y=_whiskers(above.points, palette),
         **_about(above.points),
     )
-    for k, point in enumerate(above.points):
-        font = {"color": "#FFFFFF" if point.decided else palette.text, "size": 13}
-        if point.decided:
-            font |= {"size": 14, "weight": 700}
-        _write(figure, point.text, x=k, y=0, yref="y2", yshift=11, font=font)
-    _even_lines(figure, above, palette)
+    # Not the bars' own texts: Plotly leaves out that of a bar of no height.
+    figure.add_scatter(
+        x=list(range(len(above.points))),
+        y=[FOOT * top] * len(above.points),
+        yaxis="y2",
+        mode="text",
+        text=[escape(point.text) for point in above.points],
+        textposition="top center",
+        textfont={
+            "color": ["#FFFFFF" if point.decided else palette.text for point in above.points],
+            "size": [14 if point.decided else 13 for point in above.points],
+            "weight": [700 if point.decided else 400 for point in above.points],
+        },
+        hoverinfo="skip",
+    )
+    words = []
     for y, line in enumerate(below.series):
-        where = {"x": 1.01, "xref": "paper", "y": y, "xanchor": "left"}
-        _write(figure, line.group, font={"color": palette.muted, "size": 12}, **where)
+        font = {"color": palette.muted, "size": 12}
+        beside = {"x": 1.01, "xref": "paper", "y": y, "xanchor": "left"}
+        words.append({"text": line.group, "font": font, **beside})
+    _write_all(figure, words)
+    _even_lines(figure, above, palette)
     return figure
 
 
@@ -542,7 +573,8 @@ def _even_lines(figure: go.Figure, bars: Picture, palette: Palette) -> None:
 def _heat(figure: go.Figure, picture: Picture, palette: Palette) -> None:
     """Draw cells with their numbers.
 
-    Invisible squares over them take hover and clicks, which Plotly's heatmaps do not hand on.
+    The numbers are those of invisible squares over the cells. These also take hover and clicks,
+    which Plotly's heatmaps do not hand on.
     """
     coordinates = picture.coordinates
     heat: list[list[float | None]] = [[None] * len(coordinates) for _ in picture.series]
@@ -551,10 +583,10 @@ def _heat(figure: go.Figure, picture: Picture, palette: Palette) -> None:
         for y, line in enumerate(picture.series)
         for p in line.points
     ]
+    colours = []
     for x, y, point in where:
         heat[y][x] = picture.heat(point)
-        colour = palette.text if picture.undecided else ink(palette, picture.heat(point))
-        _write(figure, point.text, x=x, y=y, font={"size": 13, "color": colour})
+        colours.append(palette.text if picture.undecided else ink(palette, picture.heat(point)))
     scale = [[0.0, palette.low], [0.5, palette.middle], [1.0, palette.high]]
     if picture.undecided:
         full = mix(palette.middle, palette.neutral, GREY)
@@ -566,7 +598,9 @@ def _heat(figure: go.Figure, picture: Picture, palette: Palette) -> None:
     figure.add_scatter(
         x=[x for x, _, _ in where],
         y=[y for _, y, _ in where],
-        mode="markers",
+        mode="markers+text",
+        text=[escape(point.text) for _, _, point in where],
+        textfont={"size": 13, "color": colours},
         selected=hidden,
         unselected=hidden,
         marker={"symbol": "square", "size": 42, "opacity": 0},
