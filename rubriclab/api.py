@@ -56,6 +56,7 @@ class Run:
         id: str | None = None,
     ) -> None:
         self.table, self.store, self.id = table, store, id
+        self._answers: dict[int, str] = {}  # by item: what was shown of it, read once
         self.reading = reading or validated(ReadingPart, table.reading, f"{table.name}: ")
 
     def __repr__(self) -> str:
@@ -69,6 +70,13 @@ class Run:
         if self.store is None or self.id is None:
             raise LabError(f"“{self.table.name}” is not in a store: it was read from a file.")
         return self.store.run(self.id)
+
+    @cached_property
+    def keeps_prompts(self) -> bool:
+        """Whether it was imported from a log with its prompts, which can be reordered."""
+        if self.store is None or self.id is None:
+            return False
+        return self.store.keeps_prompts(self.id)
 
     @cached_property
     def reading_checks(self) -> list[ReadingCheck]:
@@ -355,11 +363,14 @@ class Run:
 
     def judged_text(self, call: int) -> str:
         """Return the answer that a call judged, or an empty text if it is not known."""
-        if self.store is not None and self.id is not None:
-            return str(self.store.call(self.id, call)["item"]["response"])
-        items, rows = self.table.items, self.table.rows
-        item = int(rows.loc[rows["call"] == call, "item"].iloc[0])
-        return str(items["response"].iloc[item] or "") if "response" in items else ""
+        rows, items = self.table.rows, self.table.items
+        item = int(rows["item"].to_numpy()[rows["call"].to_numpy() == call][0])
+        if item not in self._answers:
+            text = items["response"].iloc[item] if "response" in items else ""
+            if self.store is not None and self.id is not None:
+                text = self.store.item(self.id, item)["response"]
+            self._answers[item] = str(text or "")
+        return self._answers[item]
 
     def card(
         self, protocol: str = "", margin: float | None = None, judge: str = ""

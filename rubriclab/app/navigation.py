@@ -40,7 +40,7 @@ ENTRIES = {
 """The pages in the order of the bar. The key is the file in ``pages/`` and the address."""
 ENDED = {"failed": "No reply could be parsed", "interrupted": "Stopped"}
 """What toast and tab say of a run that has ended; other states are called by their own name."""
-WATCH_SECONDS = 2.0
+WATCH_SECONDS = 4.0
 """How often an open page looks at the running runs, to show their progress in the tab's title."""
 
 

@@ -64,7 +64,7 @@ Checks = Mapping[str, Mapping[str, list[str]]]
 """What a run keeps of its reading checks, by judge."""
 PAGE = 20
 """Runs on one page of the list."""
-REFRESH_SECONDS = 1.0
+REFRESH_SECONDS = 2.0
 """How often the progress of a run is drawn again."""
 ORDERED = {
     "options": "score order",
@@ -616,7 +616,7 @@ def checks_shown(checks: Iterable[ReadingCheck]) -> None:
 
 def logged_button(info: RunInfo, key: str) -> None:
     """Draw the way to Set up with the prompts of an imported log, to reorder them."""
-    if not state.store_of(info.id).keeps_prompts(info.id):
+    if not state.kept(info.id).keeps_prompts:
         return
     key = f"{key}-{info.id}"
     if st.button("Reorder these prompts", icon=":material/shuffle:", key=key):
@@ -628,7 +628,7 @@ def again_with_changes(info: RunInfo) -> None:
     if state.kept(info.id).plan is not None:
         if st.button("Run with changes", icon=":material/tune:", key=f"change-{info.id}"):
             go("setup", again=info.id)
-    elif not state.store_of(info.id).keeps_prompts(info.id):
+    elif not state.kept(info.id).keeps_prompts:
         st.caption("This run came as a file without its prompts, so it cannot be repeated.")
 
 

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
@@ -57,7 +58,13 @@ MOST_CALLS = 200_000
 
 def store_path() -> Path:
     """Return the store's file. Only the environment sets it, never an address or a page."""
-    return Path(os.environ.get(STORE_VARIABLE) or "lab.duckdb").resolve()
+    return _resolved(os.environ.get(STORE_VARIABLE) or "lab.duckdb", str(Path.cwd()))
+
+
+@cache
+def _resolved(path: str, _folder: str) -> Path:
+    """Return the whole path: asked for many times a page, and each time a look at every folder."""
+    return Path(path).resolve()
 
 
 @st.cache_resource(show_spinner="Opening the store…")

@@ -61,7 +61,9 @@ def sample_rubric(name: str = "helpfulness") -> Rubric:
     return own_rubric(data_path(f"rubrics/{name}.yaml"))
 
 
+@cache
 def sample_rubrics() -> tuple[Rubric, ...]:
+    """Return the rubrics that come with the lab. They are read once: pages ask at each redraw."""
     return tuple(map(own_rubric, sorted(data_path("rubrics").glob("*.yaml"))))
 
 
