@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from rubriclab.model.data import Criterion, DataSet, Item, Option
-from rubriclab.model.judgment import Reply, Status
+from rubriclab.model.judgment import Call, Reply, Status
 from rubriclab.model.study import read_study
-from rubriclab.model.text import LabError
+from rubriclab.model.text import LabError, shared_beginning
 from rubriclab.study.parts import REPEATED_SUBJECTS
 from tests.study.kit import ABC, API, EMBEDDED, criterion, data, small_plan
 
@@ -47,6 +47,35 @@ def test_every_balanced_order_is_asked_twice_item_by_item_and_shuffled_within() 
     assert [call.key for call in again] == [call.key for call in calls]
     other = list(small_plan(6, strategies=["balanced", "fixed"], seed=1).calls())
     assert [call.key for call in other] != [call.key for call in calls]
+
+
+def test_the_small_model_is_asked_so_that_prompts_share_their_beginnings() -> None:
+    """It reads only what the call before did not have. Other judges are asked in random order."""
+
+    def read(calls: list[Call]) -> int:
+        texts = ["\n".join(str(message["content"]) for message in call.messages) for call in calls]
+        pairs = itertools.pairwise(["", *texts])
+        return sum(len(text) - shared_beginning(before, text) for before, text in pairs)
+
+    made = small_plan(4, judges=(API, EMBEDDED), strategies=["balanced", "fixed"])
+    small, api = list(made.calls(EMBEDDED.name)), list(made.calls(API.name))
+    for k in range(4):
+        asked = [call for call in small if call.items == (k,)]
+        other = [call for call in api if call.items == (k,)]
+        of_both = [
+            sorted((call.ordering.shown, call.repeat, call.condition % 2) for call in calls)
+            for calls in (asked, other)
+        ]
+        assert of_both[0] == of_both[1]  # the same calls: only their order differs
+        firsts = [first for first, _ in itertools.groupby(call.ordering.shown[0] for call in asked)]
+        assert len(firsts) == len(set(firsts)) == 5  # all orders that begin with one score, then
+        orders = [order for order, _ in itertools.groupby(call.ordering.shown for call in asked)]
+        assert len(orders) == len(set(orders)) == 10  # all calls of one order, one by one
+        assert read(asked) < 0.7 * read(other)
+        by_text = sorted(asked, key=lambda call: str(call.messages[0]["content"]))
+        assert read(asked) == read(by_text)  # sorted texts share all that can be shared
+    first = [tuple(call.ordering.shown for call in small if call.items == (k,)) for k in range(4)]
+    assert len(set(first)) == 4  # which beginning comes first is drawn for each answer
 
 
 def test_keys_of_calls_are_those_of_stored_runs() -> None:
