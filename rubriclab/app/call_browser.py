@@ -7,12 +7,14 @@ are the ones that were sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from rubriclab.app.frame import conversation, fold, safe, verbatim
 from rubriclab.core.judgments import Arm
@@ -518,14 +520,19 @@ def clicked_calls(key: str) -> dict[str, str]:
 def open_here(place: Mapping[str, str]) -> None:
     """Open a place of this page: a judge, a tab, and filters of its judgments.
 
-    This is a callback, so the filters are not drawn yet: both their state and the address must say
-    what they start with.
+    This is a callback. Where the filters are not drawn yet, both their state and the address must
+    say what they start with. Where they are, the address follows their state, and Streamlit refuses
+    to have it changed.
     """
     for name in FILTERS:
-        st.session_state.pop(name, None)
-        st.query_params.pop(name, None)
+        try:
+            st.query_params.pop(name, None)
+            st.session_state.pop(name, None)
+        except StreamlitAPIException:  # drawn; without a state it would start from the address
+            st.session_state[name] = "" if name == "find" else ANY
     for name, value in place.items():
         if name not in ("judge", "dataset"):  # these are read from the address alone
             st.session_state[name] = value
-        if name != "tab":  # its tabs are drawn, so that the address follows their state
-            st.query_params[name] = value
+        if name != "tab":  # its tabs are always drawn
+            with suppress(StreamlitAPIException):
+                st.query_params[name] = value

@@ -95,7 +95,8 @@ class JudgeKind:
         the package where the kind has no address.
 
     simulated: whether its replies are made up. Every result of it is labelled.
-    deterministic: whether the same prompt always gets the same reply at temperature 0.
+    deterministic: whether the same prompt gets the same reply at temperature 0, but for rounding,
+        and no call depends on those before.
     probabilities: whether it can report how probable each label was.
     chat: whether its requests are OpenAI chat completions. They can then be written into batch
         files and contain a JSON schema, and the server lists its models.

@@ -17,13 +17,14 @@ from rubriclab.study.own_prompt import OwnPrompt
 from rubriclab.study.subjects import PROTOCOLS, Prompt, Protocol, Shape, Subject
 
 REPEATED_SUBJECTS = 10
-"""Items on which a deterministic judge is asked again, to show that its repeats are equal."""
+"""Items on which a deterministic judge is asked again, to measure how equal its repeats are."""
 
 
 def deterministic(judge: JudgeSettings) -> bool:
-    """Return whether the same prompt gives the same reply.
+    """Return whether the same prompt gives the same reply, but for rounding.
 
-    We know this only of the embedded model at temperature 0.
+    We know this only of the embedded model at temperature 0. Its scores depend a little on how many
+    tokens it reads at once: 1 to 3 in 100 change.
     """
     return judge.about.deterministic and judge.temperature == 0
 

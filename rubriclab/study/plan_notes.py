@@ -42,10 +42,9 @@ def notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
     if sure and repeated and len(part.subjects) > REPEATED_SUBJECTS:
         asked = "" if part.asked_again is None else " that are asked"
         yield (
-            f"{judge.name} gives the same reply to the same prompt, so each order is asked once, "
-            f"and repeated only on the first {count(REPEATED_SUBJECTS, 'answer')}{asked} to show "
-            f"that. To "
-            f"repeat every order, set the strategy's number of calls."
+            f"{judge.name} almost always gives the same reply to the same prompt, so each order is "
+            f"asked once, and repeated only on the first {count(REPEATED_SUBJECTS, 'answer')}"
+            f"{asked} to measure that. To repeat every order, set the strategy's number of calls."
         )
 
 

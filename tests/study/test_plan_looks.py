@@ -292,8 +292,8 @@ def test_a_study_that_cannot_stop_early_repeats_the_first_answers_of_its_file() 
 
 def test_what_is_repeated_is_said() -> None:
     asked_first = small_plan(40, judges=(EMBEDDED,), stop="known").notes
-    assert "repeated only on the first 10 answers that are asked to show that" in asked_first[0]
-    assert "on the first 10 answers to show that" in small_plan(40, judges=(EMBEDDED,)).notes[0]
+    assert "repeated only on the first 10 answers that are asked to measure that" in asked_first[0]
+    assert "on the first 10 answers to measure that" in small_plan(40, judges=(EMBEDDED,)).notes[0]
 
 
 def test_the_batch_of_a_rank() -> None:
