@@ -202,7 +202,7 @@ def _last_reply(chosen: Chosen) -> None:
     if state.kept(info.id).plan is None:
         return
     if st.button("Fix and ask again", icon=":material/build:", key="fix-unparsed"):
-        go("setup", again=info.id)
+        go("setup", again=info.id, fix="judge")
 
 
 def _ask_rest(chosen: Chosen) -> None:

@@ -274,7 +274,7 @@ def _say_unread(run: Run, unread: Unread, key: str) -> None:
         "Pause and fix", icon=":material/build:", key=f"{key}-fix-{run.id}-{judge}"
     ):
         run.pause()
-        go("setup", again=run.id)
+        go("setup", again=run.id, fix="judge")
 
 
 def _followed(run: Run) -> tuple[int, Condition] | None:
@@ -581,7 +581,7 @@ def _check_panel(info: RunInfo, checks: Checks) -> None:
             # Failed calls are made again, because somebody may have fixed their server.
             _resume(info, retry_failed=True)
         if st.button("Change", icon=":material/tune:", key=f"check-change-{info.id}"):
-            go("setup", again=info.id)
+            go("setup", again=info.id, fix="judge")
     _check_fold(info.id)
 
 

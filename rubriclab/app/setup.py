@@ -64,7 +64,8 @@ STEPS = {
 def page() -> None:
     """Draw the page.
 
-    ``?again=RUN`` fills the steps from that run; ``&also=criteria`` reorders the criteria too.
+    ``?again=RUN`` fills the steps from that run; ``&also=criteria`` reorders the criteria too, and
+    ``&fix=judge`` opens the step of the judge.
     """
     st.title("Set up a run", anchor=False)
     draw_tab()
@@ -72,7 +73,8 @@ def page() -> None:
         _restore()
     _say_returned()
     if run_id := st.query_params.pop("again", ""):
-        st.session_state["setup wanted"] = run_id, st.query_params.pop("also", "")
+        also, fix = st.query_params.pop("also", ""), st.query_params.pop("fix", "")
+        st.session_state["setup wanted"] = run_id, also, fix
     if wanted := st.session_state.get("setup wanted"):
         with faults():
             load_run(*wanted)
@@ -549,10 +551,10 @@ def load(study: Study) -> None:
     st.rerun()
 
 
-def load_run(run_id: str, also: str = "") -> None:
+def load_run(run_id: str, also: str = "", fix: str = "") -> None:
     """Fill the steps from a run of the store. Its data come with it, so no file is needed.
 
-    ``also``: a further axis to reorder for the same answers.
+    ``also``: a further axis to reorder for the same answers. ``fix``: “judge” opens its step.
 
     From an import come its prompts, to be asked in other orders. Raises LabError if it has none, or
     if they cannot be reordered, or if there is no such axis.
@@ -564,7 +566,8 @@ def load_run(run_id: str, also: str = "") -> None:
     if draft().study.data:
         st.session_state["setup shelved"] = draft()
     _begin(held)
-    open_step(4 if also else 2)
+    step_of = {"judge": 3}
+    open_step(4 if also else step_of.get(fix, 2))
 
 
 def _draft_of_run(run_id: str) -> Draft:

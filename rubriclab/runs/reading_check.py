@@ -348,7 +348,7 @@ def _warnings(
             of_run=f"{round(planned * lost / len(asked)):,}",
             planned=f"{planned:,}",
         )
-    yield from causes(asked)
+    yield from causes(settings, asked)
     if not (stop and stop.kind == "context"):
         yield from _wrong_counts(sizes_of(asked))
     yield from _served_as(settings, asked)
@@ -370,20 +370,23 @@ def _constraint_advice(settings: JudgeSettings, masses: Sequence[float]) -> Iter
     if not settings.about.constraints or settings.constrain != "free" or not masses:
         return
     mass = median(masses)
-    kind = "constrain" if mass >= LEAST_FREE_MASS else "guess"
+    kind = "guess"
+    if mass >= LEAST_FREE_MASS:
+        kind = "constrain_small" if settings.about.small_model else "constrain"
     yield _warning(kind, mass=f"{mass:.2f}")
 
 
-def too_many_lost(recent: Sequence[Judgment]) -> Remark | None:
+def too_many_lost(settings: JudgeSettings, recent: Sequence[Judgment]) -> Remark | None:
     """Return why to pause a judge that lost more than MOST_LOST of its recent replies, or None.
 
-    ``recent``: at most its last LAST_CALLS calls.
+    The reason ends with what to do. ``recent``: at most its last LAST_CALLS calls.
     """
     lost = sum(judgment.status != Status.OK for judgment in recent)
     if lost <= MOST_LOST:
         return None
     parts = [_say("stop", "watch", lost=lost, asked=len(recent))]
-    parts += [remark.text for remark in causes(recent)]
+    advice = _constraint_advice(settings, _masses(recent))
+    parts += [remark.text for remark in (*causes(settings, recent), *advice)]
     return Remark("unparsed", " ".join(parts))
 
 
@@ -409,15 +412,24 @@ def _warning(kind: str, **values: Any) -> Remark:
     return Remark(kind, _say("warning", kind, **values))
 
 
-def causes(asked: Sequence[Judgment]) -> list[Remark]:
+def causes(settings: JudgeSettings, asked: Sequence[Judgment]) -> list[Remark]:
     """Return why replies gave no score, a sentence for each cause."""
     by_why: dict[str, list[Judgment]] = {}
     for judgment in asked:
         if judgment.status != Status.OK:
-            by_why.setdefault(_why_kind(judgment), []).append(judgment)
+            kind = _why_kind(judgment)
+            if kind == "cut" and settings.about.small_model and _asks_for_label(judgment.call):
+                kind = "cut_small"
+            by_why.setdefault(kind, []).append(judgment)
         elif any(outcome.status != Status.OK for outcome in judgment.outcomes):
             by_why.setdefault("partly", []).append(judgment)
     return [_cause(kind, lost, len(asked)) for kind, lost in by_why.items()]
+
+
+def _asks_for_label(call: Call) -> bool:
+    """Return whether the lab has begun the reply, and only a label is missing from it."""
+    begun = bool(call.messages) and call.messages[-1]["role"] == "assistant"
+    return begun and call.max_tokens < SPARE_TOKENS
 
 
 def _cause(kind: str, lost: Sequence[Judgment], asked: int) -> Remark:
@@ -427,7 +439,7 @@ def _cause(kind: str, lost: Sequence[Judgment], asked: int) -> Remark:
         return _warning("unlike", reply=shorten(plain(first), MOST_NAME))
     last = lost[-1]
     words: dict[str, Any] = {"lost": len(lost), "asked": asked}
-    if kind in ("cut", "cut_by_server"):
+    if kind in ("cut", "cut_small", "cut_by_server"):
         words["limit"] = f"{last.call.max_tokens:,}"
         words["tokens"] = last.reply.tokens_out
         words["more"] = f"{_advised_tokens(lost)}"

@@ -657,7 +657,7 @@ class Run(Session[RunSnapshot]):
         passed = self._let_pass.get(settings.name, frozenset())
         reason: Remark | None = None
         if "unparsed" not in passed and not settings.simulated:
-            reason = too_many_lost(recent)
+            reason = too_many_lost(settings, recent)
         # Replies that come in while the judge is being halted for its context are all looked at.
         due = self._tally.asked[settings.name] % LOOK_EVERY == 0 or settings.name in self._cutting
         if reason is None and due and "context" not in passed:

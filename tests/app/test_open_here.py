@@ -4,7 +4,7 @@ from tests.app.conftest import Lab, healthy
 
 
 def test_an_answers_calls_are_opened_while_other_calls_are_shown(lab: Lab) -> None:
-    """The filters are drawn then, and Streamlit lets nobody change what they have in the address."""
+    """The filters are drawn then, and Streamlit lets nobody change them in the address."""
     app = healthy(lab("results", tab="Judgments", score="3", status="ok"))
     assert app.selectbox(key="score").value == "3"
     for _ in range(2):

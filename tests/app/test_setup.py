@@ -787,6 +787,7 @@ def test_a_run_is_repeated_with_its_cut(lab: Lab) -> None:
     first = launched(app)
     assert state.store().study(first)["reading"]["cut"] == 4
     assert lab("setup", again=first).number_input(key="rubric-cut").value == 4
+    assert lab("setup", again=first, fix="judge").session_state["setup step"] == 3
 
 
 @pytest.mark.thorough

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from aiohttp import web
 from rubriclab.cli.main import run_command
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Call, Judgment, Ordering, Reply, Status
+from rubriclab.model.judgment import Call, Judgment, Ordering, Outcome, Reply, Status
 from rubriclab.runs.manager import RunManager
 from rubriclab.runs.prompt_size import PromptSize, tokens_of
 from rubriclab.runs.reading_check import (
@@ -365,7 +366,7 @@ def test_replies_that_the_server_breaks_off_later_pause_too(
 @pytest.mark.parametrize(("lost", "pauses"), [(20, False), (21, True)])
 def test_more_than_twenty_of_the_last_hundred(lost: int, pauses: bool) -> None:
     made = [judgment_of("4") for _ in range(100 - lost)] + [judgment_of("no") for _ in range(lost)]
-    assert (too_many_lost(made) is not None) == pauses
+    assert (too_many_lost(API, made) is not None) == pauses
 
 
 def test_planted_losses_do_not_pause_a_simulated_judge(store: Store) -> None:
@@ -713,3 +714,29 @@ def test_plan_that_tries_a_judge_in_vain_exits_3(tmp_path: Path, capsys: Capture
     assert "! None of 4 replies could be parsed." in out
     code, _, err = command(capsys, "plan", "demo", "--try", "0")
     assert (code, "--try is 0. Use 1 or more" in err) == (1, True)
+
+
+def test_a_small_model_that_writes_on_is_told_to_say_only_labels() -> None:
+    """It says “The score is 296…”: more tokens would only be more of that."""
+    begun = {"role": "assistant", "content": "The score is "}
+
+    def cut(item: int, max_tokens: int) -> Judgment:
+        call = call_of(item, 400)
+        call = replace(call, messages=(*call.messages, begun), max_tokens=max_tokens)
+        reply = Reply(text="The score is 296", finish="length", tokens_out=max_tokens)
+        return Judgment(call, reply, (Outcome(item, 0, Status.TRUNCATED, mass=0.9),))
+
+    said = too_many_lost(EMBEDDED, [cut(item, 3) for item in range(30)])
+    assert said is not None
+    assert said.text.endswith(
+        "30 of 30 replies were cut at the limit of 3 tokens, because the small model wrote on "
+        "after the number or before it. A longer reply would not help. Set “Constrain replies” to "
+        "Grammar (constrain = “grammar”). Then every reply is a label. Without that, the labels "
+        "get a probability of 0.90 (median)."
+    )
+    long = too_many_lost(EMBEDDED, [cut(item, 300) for item in range(30)])
+    assert long is not None
+    assert "Set the judge's max_tokens = " in long.text  # it was asked for more than a label
+    served = too_many_lost(API, [cut(item, 3) for item in range(30)])
+    assert served is not None
+    assert "max_tokens = 512" in served.text
