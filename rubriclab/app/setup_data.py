@@ -328,6 +328,10 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         part = changed(part, columns=given)
         held.set_data(number, part)
         held.unconfirmed.add(part.file)
+    with below:
+        if further:
+            names = ", ".join(safe(name, 30) for name in further)
+            st.caption(f"Further human scores (under More columns): {names}")
     with below, faults():
         _say_what_columns_give(held, number, people)
         if pressed:

@@ -634,7 +634,7 @@ class _Rows:
                     words = f"“{shorten(cells[row])}” is not a score."
                     cure = (
                         "Use a plain number from -1e9 to 1e9, for example 1500 or 4.5. Leave the "
-                        "cell empty where a person gave no score."
+                        "cell empty where a person gave no score, or do not choose this column."
                     )
                     raise self.table.fault(row, column, f"{words} {cure}")
                 continue
