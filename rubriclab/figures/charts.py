@@ -181,6 +181,14 @@ def _write_all(figure: go.Figure, words: Iterable[Mapping[str, Any]]) -> None:
     figure.layout.annotations = (*figure.layout.annotations, *added)
 
 
+def _unpaled(palette: Palette) -> dict[str, Any]:
+    """Return how a text looks that a click has chosen.
+
+    Plotly pales all others unless it is told. Texts of marks are faster than annotations.
+    """
+    return {"textfont": {"color": palette.text}}
+
+
 def _axis(
     update: Callable[..., Any], names: Sequence[str], title: str = "", most: int = 60, **more: Any
 ) -> None:
@@ -528,6 +536,7 @@ def bars_over_cells(picture: Picture, palette: Palette) -> go.Figure:
             "size": [14 if point.decided else 13 for point in above.points],
             "weight": [700 if point.decided else 400 for point in above.points],
         },
+        selected=_unpaled(palette),
         hoverinfo="skip",
     )
     words = []
@@ -601,7 +610,7 @@ def _heat(figure: go.Figure, picture: Picture, palette: Palette) -> None:
         mode="markers+text",
         text=[escape(point.text) for _, _, point in where],
         textfont={"size": 13, "color": colours},
-        selected=hidden,
+        selected=hidden | _unpaled(palette),
         unselected=hidden,
         marker={"symbol": "square", "size": 42, "opacity": 0},
         **_about(picture.points),

@@ -56,6 +56,8 @@ def test_where_a_share_has_no_interval_no_whisker_stands() -> None:
 def test_cells_are_centred_and_hand_on_what_they_are_about(findings: made.Findings) -> None:
     picture = score_cells(findings, 0)
     heat, squares = draw(picture).data
+    assert list(squares.text) == [point.text for point in picture.points]
+    assert squares.selected.textfont.color, "else a click would pale all other numbers"
     assert heat.hoverinfo == "skip"
     assert squares.marker.opacity == 0
     assert len(squares.customdata) == 9
