@@ -6,8 +6,8 @@ turn, so that a noisy machine slows both. The output is medians and their ratios
 - Cold: a browser without a cache opens the page, until all is drawn and nothing runs. Goal: at
   most 1.3 times the bare page. A first visit after a start takes less than 3 s.
 - Redraw: one click, until the page has changed and nothing runs. Goal: at most 2 times. Streamlit
-  collects all garbage after each redraw unless it is told not to, as the lab tells it. The bare
-  page is told so too. Beside it stands one that is not, because that is what an app gets by itself.
+  collects all garbage after each redraw. The lab switches that off, and the bare page does too. A
+  second bare page keeps it on, as any app does by default.
 - Home while a run is on. Goal: at most 1.5 times Home.
 """
 

@@ -566,8 +566,8 @@ def load_run(run_id: str, also: str = "", fix: str = "") -> None:
     if draft().study.data:
         st.session_state["setup shelved"] = draft()
     _begin(held)
-    step_of = {"judge": 3}
-    open_step(4 if also else step_of.get(fix, 2))
+    step = 3 if fix == "judge" else 2
+    open_step(4 if also else step)
 
 
 def _draft_of_run(run_id: str) -> Draft:

@@ -63,7 +63,10 @@ def store_path() -> Path:
 
 @cache
 def _resolved(path: str, _folder: str) -> Path:
-    """Return the whole path: asked for many times a page, and each time a look at every folder."""
+    """Return the resolved path. A page asks for it many times, and resolving looks at each folder.
+
+    ``_folder``: where a relative path begins; another folder is another path.
+    """
     return Path(path).resolve()
 
 

@@ -6,7 +6,7 @@ its entry in KINDS.
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -170,15 +170,6 @@ def _whiskers(points: Sequence[Point], palette: Palette, **more: Any) -> dict[st
 def _write(figure: go.Figure, text: str, **where: Any) -> None:
     """Write words next to a mark."""
     figure.add_annotation(text=escape(text), showarrow=False, **where)
-
-
-def _write_all(figure: go.Figure, words: Iterable[Mapping[str, Any]]) -> None:
-    """Write words next to many marks: for each, its ``text`` and where it stands.
-
-    Plotly checks all words again whenever one is added, so they are added at once.
-    """
-    added = [{**word, "text": escape(word["text"]), "showarrow": False} for word in words]
-    figure.layout.annotations = (*figure.layout.annotations, *added)
 
 
 def _unpaled(palette: Palette) -> dict[str, Any]:
@@ -539,13 +530,10 @@ def bars_over_cells(picture: Picture, palette: Palette) -> go.Figure:
         selected=_unpaled(palette),
         hoverinfo="skip",
     )
-    words = []
-    for y, line in enumerate(below.series):
-        font = {"color": palette.muted, "size": 12}
-        beside = {"x": 1.01, "xref": "paper", "y": y, "xanchor": "left"}
-        words.append({"text": line.group, "font": font, **beside})
-    _write_all(figure, words)
     _even_lines(figure, above, palette)
+    for y, line in enumerate(below.series):
+        where = {"x": 1.01, "xref": "paper", "y": y, "xanchor": "left"}
+        _write(figure, line.group, font={"color": palette.muted, "size": 12}, **where)
     return figure
 
 

@@ -229,6 +229,11 @@ class Call:
         return Ordering(self.scores, self.scale) if self.scale else self.ordering
 
     @property
+    def prompt(self) -> str:
+        """All its messages as one text, with what the answer is begun with."""
+        return "\n".join(message["content"] for message in self.messages)
+
+    @property
     def begun(self) -> str:
         """The words that the judge's answer is begun with, or empty."""
         last = self.messages[-1] if self.messages else {}

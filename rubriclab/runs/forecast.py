@@ -738,7 +738,7 @@ def _new_share(calls: Sequence[Call]) -> float:
     new = total = 0
     before = ""
     for call in calls:
-        text = "\n".join(message["content"] for message in call.messages)
+        text = call.prompt
         new += len(text) - shared_beginning(before, text)
         total += len(text)
         before = text

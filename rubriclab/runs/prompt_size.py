@@ -71,7 +71,7 @@ class PromptSize:
         cached = reply.cached or 0
         if cached > counted:  # this server leaves cached tokens out of its count; others do not
             counted += cached
-        usual, fewest = tokens_of("\n".join(message["content"] for message in call.messages))
+        usual, fewest = tokens_of(call.prompt)
         return cls(call.key, call.items, counted, usual, fewest)
 
 

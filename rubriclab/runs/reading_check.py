@@ -418,18 +418,13 @@ def causes(settings: JudgeSettings, asked: Sequence[Judgment]) -> list[Remark]:
     for judgment in asked:
         if judgment.status != Status.OK:
             kind = _why_kind(judgment)
-            if kind == "cut" and settings.about.small_model and _asks_for_label(judgment.call):
+            label_alone = judgment.call.begun and judgment.call.max_tokens < SPARE_TOKENS
+            if kind == "cut" and settings.about.small_model and label_alone:
                 kind = "cut_small"
             by_why.setdefault(kind, []).append(judgment)
         elif any(outcome.status != Status.OK for outcome in judgment.outcomes):
             by_why.setdefault("partly", []).append(judgment)
     return [_cause(kind, lost, len(asked)) for kind, lost in by_why.items()]
-
-
-def _asks_for_label(call: Call) -> bool:
-    """Return whether the lab has begun the reply, and only a label is missing from it."""
-    begun = bool(call.messages) and call.messages[-1]["role"] == "assistant"
-    return begun and call.max_tokens < SPARE_TOKENS
 
 
 def _cause(kind: str, lost: Sequence[Judgment], asked: int) -> Remark:

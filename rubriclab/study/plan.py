@@ -12,12 +12,11 @@ import hashlib
 import json
 import math
 import random
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 
 import pandas as pd
@@ -445,9 +444,8 @@ def _by_shared_beginnings(calls: Sequence[Call]) -> list[Call]:
     places: dict[str, int] = {}  # by beginning: the first call that has it
     beginnings: list[list[int]] = []
     for place, call in enumerate(calls):
-        text = "\n".join(str(message["content"]) for message in call.messages)
-        ends = [found.start() for found in re.finditer("\n", text)] + [len(text)]
-        beginnings.append([places.setdefault(text[:end], place) for end in ends])
+        longer_and_longer = accumulate(call.prompt.splitlines(keepends=True))
+        beginnings.append([places.setdefault(text, place) for text in longer_and_longer])
     return [calls[place] for place in sorted(range(len(calls)), key=beginnings.__getitem__)]
 
 

@@ -187,8 +187,8 @@ ITEMS = 60
 
 
 # A node is its ``ray start`` and everything below it, on a loopback address and with a token of its
-# own; killing it is SIGKILL to all of these. Each node has a key of its own in its environment, so
-# the server knows which node asks.
+# own; killing it is SIGKILL to all of these. Each node has its own key in its environment, so the
+# server knows which node asks.
 NODE_KEY = "RUBRICLAB_TEST_NODE_API_KEY"
 
 

@@ -53,8 +53,7 @@ def test_the_small_model_is_asked_so_that_prompts_share_their_beginnings() -> No
     """It reads only what the call before did not have. Other judges are asked in random order."""
 
     def read(calls: list[Call]) -> int:
-        texts = ["\n".join(str(message["content"]) for message in call.messages) for call in calls]
-        pairs = itertools.pairwise(["", *texts])
+        pairs = itertools.pairwise(["", *(call.prompt for call in calls)])
         return sum(len(text) - shared_beginning(before, text) for before, text in pairs)
 
     made = small_plan(4, judges=(API, EMBEDDED), strategies=["balanced", "fixed"])
