@@ -139,7 +139,7 @@ class Run:
             self.findings, measures, across=across, by_strategy=by_strategy, papers=self.papers
         )
 
-    @property
+    @cached_property
     def papers(self) -> list[PaperPart]:
         """The numbers that papers printed for this design, as the study names them."""
         if self.store is None or self.id is None:

@@ -25,7 +25,7 @@ from rubriclab.figures.tab_pictures import (
     protocol_forest,
     reach_forest,
 )
-from rubriclab.words.answer import Answer
+from rubriclab.words.answer import Answer, Question
 from rubriclab.words.compact import OrderLine, order_lines, order_sentence
 from rubriclab.words.pass_fail import (
     has_pass_fail,
@@ -92,15 +92,19 @@ def show_answer(answer: Answer, kind: str) -> None:
     if answer.questions:
         with st.container(key=f"questions-{kind}"):
             for number, asked in enumerate(answer.questions):
-                with st.container(key=f"question-{kind}{number}"):
-                    badge, words = st.columns([1, 3.6], gap="small")
-                    colour = COLOURS[kind].get(asked.verdict, "gray")
-                    badge.markdown(f":{colour}-badge[{asked.badge}]")
-                    words.header(asked.title, anchor=False)
-                    words.markdown(f":gray[{safe(asked.sentence)}]")
+                colour = COLOURS[kind].get(asked.verdict, "gray")
+                show_question(asked, colour, key=f"question-{kind}{number}")
     if answer.advice:
         st.markdown(f"**What to do:** {safe(answer.advice)}")
     show_cautions(answer.cautions[:MOST_CAUTIONS])
+
+
+def show_question(asked: Question, colour: str, *, key: str) -> None:
+    """Draw a question with its badge in ``colour`` on its left, and its sentence below."""
+    with st.container(key=key):  # style.css puts the badge into a column of its own
+        st.markdown(f":{colour}-badge[{asked.badge}]")
+        st.header(asked.title, anchor=False)
+        st.markdown(f":gray[{safe(asked.sentence)}]")
 
 
 def show_cautions(sentences: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import streamlit as st
@@ -38,7 +39,12 @@ def _figure(picture: Picture, colours: Palette, height: int | None, narrow: bool
     from rubriclab.figures.charts import draw
 
     figure = draw(picture, colours, narrow=narrow)
-    return figure if height is None else figure.update_layout(height=height)
+    if height is not None:
+        figure.update_layout(height=height)
+    # Streamlit hands a copy of each new figure to Plotly once more. By the same revision Plotly
+    # knows that the copy's data are no news, and does not draw them a second time.
+    figure.layout.datarevision = sha256(figure.to_json().encode()).hexdigest()
+    return figure
 
 
 def chart(

@@ -144,11 +144,8 @@ def _questions(questions: Sequence[Question]) -> None:
     with st.container(key="questions-bias"):
         for number, asked in enumerate(questions):
             look = QUESTION_LOOKS.get(asked.badge, "open")
-            with st.container(key=f"question-bias{number}-{look}"):
-                label, words = st.columns([1, 3.2], gap="small")
-                label.markdown(f":{COLOURS[look]}-badge[{asked.badge}]")
-                words.header(asked.title, anchor=False)
-                words.markdown(f":gray[{safe(asked.sentence)}]")
+            key = f"question-bias{number}-{look}"
+            answer_tabs.show_question(asked, COLOURS[look], key=key)
 
 
 # ---------------------------------------------------------------- what the verdict looks like

@@ -98,6 +98,9 @@ def _figure(
     figure = go.Figure().set_subplots(
         1, len(widths), column_widths=list(widths), horizontal_spacing=0.12
     )
+    # Streamlit hands a copy of each new figure to Plotly once more. Plotly takes the copy of a
+    # template for a change, and draws everything a second time.
+    figure.layout.template = None
     figure.update_layout(
         height=height,
         paper_bgcolor=palette.ground,  # a picture that is saved has it too
@@ -106,7 +109,10 @@ def _figure(
         margin={"l": 46, "r": 12, "t": 26, "b": 48} | margin,
         showlegend=False,
         dragmode=False,
+        hovermode="closest",
+        autotypenumbers="strict",  # a name made of digits is a name
         hoverlabel={
+            "align": "left",
             "bgcolor": palette.surface,
             "bordercolor": palette.border,
             "font_color": palette.text,
@@ -124,7 +130,8 @@ def _figure(
         "zeroline": False,
         "fixedrange": True,
         "color": palette.muted,
-        "title_font": {"size": 13},
+        "title": {"font": {"size": 13}, "standoff": 15},
+        "automargin": True,
         "ticks": "",
     }
     figure.update_xaxes(showgrid=False, **shared)
