@@ -56,6 +56,17 @@ LIMIT = 200
 """Judgments in the list. More make the table slow; filters reach the others."""
 LONG_REPLY = 400
 """Characters of a reply that get a box that scrolls where two are shown side by side."""
+OPENED = "calls opened"
+"""In the session's state: the calls were opened from elsewhere on the page, above or below them."""
+TIMES = "times calls opened"
+SHOW = """
+export default function () {
+  const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+  const tabs = document.querySelector('.st-key-tab');
+  if (tabs) tabs.scrollIntoView({ behavior: calm ? 'auto' : 'smooth', block: 'start' });
+}
+"""
+"""Moves the tabs to the top of the window."""
 NAME_WIDTH = 150
 """Width of the column of names, in pixels. A long name would push all others out of sight."""
 
@@ -76,6 +87,10 @@ def tab(run: Run, arm: Arm) -> None:
             if other is not None:
                 _both(run, arm, other, frame, chosen)
             _call(run, arm, chosen, rate)
+    if st.session_state.pop(OPENED, False):
+        # A component of another key each time: one that is drawn already would not run again.
+        times = st.session_state[TIMES] = st.session_state.get(TIMES, 0) + 1
+        st.components.v2.component("rubriclab_show_calls", js=SHOW)(key=f"show-calls-{times}")
 
 
 def _fragile(run: Run, arm: Arm) -> None:
@@ -524,6 +539,7 @@ def open_here(place: Mapping[str, str]) -> None:
     say what they start with. Where they are, the address follows their state, and Streamlit refuses
     to have it changed.
     """
+    st.session_state[OPENED] = True
     for name in FILTERS:
         try:
             st.query_params.pop(name, None)

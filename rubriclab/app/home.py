@@ -29,7 +29,7 @@ def page() -> None:
     latest = right.container(border=True, key="home-latest", height="stretch")
     doors = st.columns(3, gap="medium")
     with doors[0]:
-        _door("See it with one answer", "Drag the list, and watch the score.", _try_button)
+        _door("See it with one answer", "Change the order, and see the score.", _try_button)
     with doors[1]:
         _door("Measure your judge", "Your file, your rubric, five steps.", _measure_buttons)
     with doors[2]:

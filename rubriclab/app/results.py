@@ -312,6 +312,9 @@ def _menu(info: RunInfo, answer: Answer) -> None:
         view["run"] = [info.id]
         page_address = str(st.context.url).partition("?")[0]
         verbatim(f"{page_address}?{urlencode(view, doseq=True)}")
+        if state.store_of(info.id) is state.store():  # commands do not know the examples
+            st.caption("The same on the command line")
+            verbatim(f"rubriclab results {info.id}")
         again_with_changes(info)
 
 

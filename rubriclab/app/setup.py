@@ -258,7 +258,7 @@ def _planned(held: Draft) -> tuple[tuple[Plan, Estimate] | None, str]:
 
 
 def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> None:
-    """Draw step 5: what the run costs, what it can detect, its name, and the launch.
+    """Draw step 5: what the run costs, the launch, what it can detect, and further choices.
 
     ``blocked``: why the draft cannot be launched; empty if it can.
     """
@@ -267,7 +267,6 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
         plan, estimate = planned
         _sample(held)
         _numbers(plan, estimate)
-        _stop_early(held, plan)
         asked = len(plan)
         if held.before is not None:
             taken, known = _answered(held, held.before, plan)
@@ -278,7 +277,6 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
         label = f"Launch {count(asked, 'call')}"
         if estimate.at_least is not None:
             label = f"Launch at most {count(asked, 'call')}"
-    ask(st.text_input, "Name of the run", key="launch-name", start="", max_chars=200)
     pressed = st.button(
         label,
         icon=":material/rocket_launch:",
@@ -291,19 +289,11 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
         st.caption(safe(blocked, 400))
     elif pressed and planned is not None:
         with faults():
-            keys = session_keys()
-            before = {info.id: info.name for info in state.store().runs()}
-            started = state.manager().start(
-                planned[0], known=known, check="hold", secrets=keys.keys, consents=keys.consents
-            )
-            run_id = started.id
-            _forget_kept()
-            if run_id in before:
-                name = safe(before[run_id], 60)
-                announce(f"You launched exactly this before: “{name}”. No call is made twice.")
-            else:
-                announce(f"Launched: {safe(held.study.name, 60)}.")
-            go("runs", run=run_id)
+            _launch(held, planned[0], known)
+    if planned is not None:
+        _stop_early(held, planned[0])
+        _details(*planned)
+    ask(st.text_input, "Name of the run", key="launch-name", start="", max_chars=200)
     if kept := _kept(held.study):
         st.caption(safe(kept, 400))
     prompt = partial(_prompt, planned[0] if planned else None)
@@ -314,6 +304,26 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
         "only the prompts. The lab checks the first eight replies and waits for you if it "
         "cannot parse them."
     )
+
+
+def _launch(held: Draft, plan: Plan, known: tuple[Reader, str] | None) -> None:
+    """Start the run and show its progress. Raises LabError.
+
+    ``known``: the store and the run whose replies are used again.
+    """
+    keys = session_keys()
+    before = {info.id: info.name for info in state.store().runs()}
+    started = state.manager().start(
+        plan, known=known, check="hold", secrets=keys.keys, consents=keys.consents
+    )
+    run_id = started.id
+    _forget_kept()
+    if run_id in before:
+        name = safe(before[run_id], 60)
+        announce(f"You launched exactly this before: “{name}”. No call is made twice.")
+    else:
+        announce(f"Launched: {safe(held.study.name, 60)}.")
+    go("runs", run=run_id)
 
 
 def _say_wordings(held: Draft, plan: Plan) -> None:
@@ -359,7 +369,7 @@ def _name(held: Draft) -> None:
 
 
 def _numbers(plan: Plan, estimate: Estimate) -> None:
-    """Draw calls, time, and price, and say what the run can detect."""
+    """Draw calls, time, and price, and whether the answers are enough to see a bias."""
     if estimate.price is not None:
         price = (f"{estimate.price:,.2f}", "at your prices")
     elif not any(spends(judge) for judge in plan.study.judges):
@@ -378,15 +388,19 @@ def _numbers(plan: Plan, estimate: Estimate) -> None:
         f"<div><strong>{value}</strong><span>{label}</span></div>" for value, label in figures
     )
     st.html(f'<div class="figures">{parts}</div>')
+    if estimate.enough:
+        st.markdown(safe(estimate.enough))
+
+
+def _details(plan: Plan, estimate: Estimate) -> None:
+    """Say what the run can detect, what its price is made of, and what the plan has to say."""
+    st.caption(safe(estimate.sentence))
     st.caption(
         f"About {estimate.tokens_in:,} tokens in and {estimate.tokens_out:,} out, guessed from the "
         "number of characters."
     )
     for way in estimate.ways:
         st.caption(safe(way.sentence))
-    if estimate.enough:
-        st.markdown(safe(estimate.enough))
-    st.caption(safe(estimate.sentence))
     for note in plan.notes:
         st.caption(safe(note, 400))
 

@@ -31,7 +31,7 @@ from rubriclab.app.frame import announce, faults, go, off_scale, safe
 from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.core.looks import with_planned_looks
 from rubriclab.data.answers_per_row import one_answer_a_row
-from rubriclab.data.items import guess_columns
+from rubriclab.data.items import guess_columns, marks_of_no_rating
 from rubriclab.data.limits import MB
 from rubriclab.data.published import PublicFile, fetched, published, sources
 from rubriclab.data.sample import sample, sample_rubric
@@ -43,7 +43,7 @@ from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.data import DataSet
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import DataPart, validated
-from rubriclab.model.text import count, shorten
+from rubriclab.model.text import count, digest, shorten
 from rubriclab.runs.imported import read_run
 from rubriclab.words.answerable import answerable
 from rubriclab.words.looks import grown_words
@@ -52,6 +52,8 @@ from rubriclab.words.phrases import say
 
 WORDS, JUDGED = SETUP["data"], SETUP["judgments"]
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "json", "jsonl", "parquet")
+MOST_MARKS = 5
+"""So many different texts among numbers may all mean “no rating”."""
 ORDER = re.compile(r"-?\d+([ ,;>|]+-?\d+){2,}|[^|]+(\|[^|]+)+")
 """A cell with an order: three scores or more, or names with bars between them."""
 
@@ -332,10 +334,32 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         if further:
             names = ", ".join(safe(name, 30) for name in further)
             st.caption(f"Further human scores (under More columns): {names}")
+        unrated = _no_rating(marks_of_no_rating(table, people), part.unrated)
+        if unrated != part.unrated:
+            part = changed(part, unrated=unrated)
+            held.set_data(number, part)
     with below, faults():
         _say_what_columns_give(held, number, people)
         if pressed:
             _use(held, number, part)
+
+
+def _no_rating(marks: Mapping[str, int], before: Sequence[str]) -> tuple[str, ...]:
+    """Ask whether texts among human scores mean “no rating”; return those that do.
+
+    ``marks``: how many cells have each text. Many texts are no marks: the column is another one.
+    """
+    if not 0 < len(marks) <= MOST_MARKS:
+        return ()
+    named = ", ".join(
+        f"“{safe(mark, 20)}” ({count(cells, 'cell')})" for mark, cells in marks.items()
+    )
+    verb = "means" if len(marks) == 1 else "mean"
+    # Other texts are another question, so its box has another key and starts again.
+    key = f"data-unrated-{digest(sorted(marks))[:12]}"
+    start = set(marks) <= set(before)
+    meant = ask(st.checkbox, f"{named} {verb} “no rating”", key=key, start=start)
+    return tuple(marks) if meant else ()
 
 
 def _say_what_columns_give(held: Draft, number: int, people: Sequence[str]) -> None:

@@ -6,9 +6,11 @@ The names and words that are recognised are in ``columns.toml``.
 """
 
 import itertools
+import json
 import re
 import tomllib
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -468,12 +470,20 @@ def _whole_within(cells: Sequence[str], scale: Sequence[float]) -> bool:
     return scale[0] <= min(whole) and max(whole) <= scale[-1]
 
 
-def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = False) -> DataSet:
+def items_of(
+    table: Table,
+    columns: Columns,
+    name: str = "",
+    *,
+    further: bool = False,
+    unrated: Collection[str] = (),
+) -> DataSet:
     """Return the items of a table. ``origin`` names the file and counts rows without an answer.
 
-    ``further``: keep columns without a role too, for a judge prompt that shows them. Rows of one
-    item may differ in rater. Answers to one instruction share a prompt if no column says so.
-    Raises LabError naming line, column, value and what to do.
+    ``further``: keep columns without a role too, for a judge prompt that shows them. ``unrated``:
+    cells of people's scores that mean “no rating”. Rows of one item may differ in rater. Answers to
+    one instruction share a prompt if no column says so. Raises LabError naming line, column, value
+    and what to do.
     """
     known = chosen_columns(table, columns, ROLES)
     if "response" not in known:
@@ -485,7 +495,7 @@ def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = 
         raise refusal(
             table.name, f" has {table.size:,} rows; the limit is {MAX_ROWS:,}. Split the file."
         )
-    rows = _Rows(table, known, further=further)
+    rows = _Rows(table, known, further=further, unrated=unrated)
     for role in LABELS:
         if role in known:
             table.refuse_look_alikes(
@@ -532,6 +542,34 @@ def ratings_of(table: Table, columns: Columns) -> dict[tuple[str, str], dict[str
     return given
 
 
+def marks_of_no_rating(table: Table, columns: Sequence[str]) -> dict[str, int]:
+    """Return the texts among people's scores that may mean “no rating”, each with its cells.
+
+    These are texts that are not numbers, and -1 among ratings of 0 and more.
+    """
+    marks = Counter[str]()
+    for column in columns:
+        cells = [cell.strip() for cell in table.column(column)]
+        minus_one = _minus_one(cells) is not None
+        for cell in cells:
+            value = number(cell)
+            if cell and (value is None or (minus_one and value == -1.0)):
+                marks[cell] += 1
+    return dict(marks)
+
+
+def _minus_one(cells: Sequence[str]) -> int | None:
+    """Return where the first -1 is, if it is the only score below 0 and the scale is not -1 to 1.
+
+    It mostly means a missing rating, and would count as the worst of all.
+    """
+    numbers = [number(cell) for cell in cells]
+    values = [value for value in numbers if value is not None]
+    if {value for value in values if value < 0} == {-1.0} and max(values) > 1:
+        return numbers.index(-1.0)
+    return None
+
+
 class _Rows:
     """The rows of a table, as they become items.
 
@@ -539,16 +577,25 @@ class _Rows:
     people: by column, the cells with people's scores
     references: by column, reference answers of one score each
     further: by column, cells without a role, if they are wanted
+    unrated: cells of people's scores that mean “no rating”, or None where nobody can say so
     same: the roles that have to agree in all rows of one item
     """
 
-    def __init__(self, table: Table, known: Mapping[str, Any], *, further: bool) -> None:
+    def __init__(
+        self,
+        table: Table,
+        known: Mapping[str, Any],
+        *,
+        further: bool,
+        unrated: Collection[str] | None = None,
+    ) -> None:
         if "rater" in known and len(as_list(known.get("human"))) != 1:
             raise LabError(
                 "A column of raters needs one column with their scores. Choose exactly one human "
                 "score."
             )
         self.table, self.known = table, known
+        self.unrated = None if unrated is None else frozenset(unrated)
         self.cells = {
             role: [cell if role in TEXTS else cell.strip() for cell in table.column(column)]
             for role, column in known.items()
@@ -605,22 +652,25 @@ class _Rows:
                     "messages.",
                 )
 
-    def refuse_marks_of_no_rating(self) -> None:
-        """Raise LabError for -1 in a column of ratings that are otherwise 0 or more.
+    def is_unrated(self, cell: str) -> bool:
+        return self.unrated is not None and cell.strip() in self.unrated
 
-        It mostly means a missing rating, and would count as the worst of all. On a scale of -1, 0
-        and 1 it is a rating.
-        """
+    def cure_of_no_rating(self, text: str) -> str:
+        """Return what to do where a text in a column of people's scores means “no rating”."""
+        cure = "If it means “no rating”, leave the cell empty"
+        if self.unrated is None:
+            return f"{cure}."
+        listed = json.dumps([shorten(text)], ensure_ascii=False)
+        return f"{cure}, or write unrated = {listed} under [[data]]."
+
+    def refuse_marks_of_no_rating(self) -> None:
+        """Raise LabError for -1 in a column of ratings that are otherwise 0 or more."""
         for column, cells in self.people.items():
-            numbers = [number(cell) for cell in cells]
-            values = [value for value in numbers if value is not None]
-            if {value for value in values if value < 0} == {-1.0} and max(values) > 1:
-                raise self.table.fault(
-                    numbers.index(-1.0),
-                    column,
-                    "-1 among ratings of 0 and more. It may mean “no rating”. Leave the cell "
-                    "empty where there is none.",
-                )
+            rated = [row for row, cell in enumerate(cells) if not self.is_unrated(cell)]
+            mark = _minus_one([cells[row] for row in rated])
+            if mark is not None:
+                words = f"-1 among ratings of 0 and more. {self.cure_of_no_rating('-1')}"
+                raise self.table.fault(rated[mark], column, words)
 
     def ratings(self, row: int) -> Iterator[tuple[str, float]]:
         """Yield (rater, score) of a row.
@@ -628,16 +678,17 @@ class _Rows:
         The rater is the cell of the column of raters, or without one the column of the score.
         """
         for column, cells in self.people.items():
-            value = number(cells[row])
-            if value is None:
-                if cells[row].strip():
-                    words = f"“{shorten(cells[row])}” is not a score."
-                    cure = (
-                        "Use a plain number from -1e9 to 1e9, for example 1500 or 4.5. Leave the "
-                        "cell empty where a person gave no score, or do not choose this column."
-                    )
-                    raise self.table.fault(row, column, f"{words} {cure}")
+            text = cells[row].strip()
+            if not text or self.is_unrated(text):
                 continue
+            value = number(text)
+            if value is None:
+                words = (
+                    f"“{shorten(text)}” is not a score. Use a plain number from -1e9 to 1e9, for "
+                    f"example 1500 or 4.5. {self.cure_of_no_rating(text)} Or do not choose this "
+                    "column."
+                )
+                raise self.table.fault(row, column, words)
             rater = self.cell(row, "rater") if "rater" in self.cells else column
             if rater is None:
                 words = "a rating without a rater. Name the rater, or leave the row out."

@@ -165,6 +165,9 @@ class DataPart(Part):
     columns: dict[str, str | list[str]] = Field(
         default_factory=dict, description="Your column for each column of the lab."
     )
+    unrated: tuple[str, ...] = Field(
+        (), description="Cells of human scores that mean “no rating”, for example n/a."
+    )
     rubric: RubricPart | None = Field(
         None, description="Rubric of this data set, instead of the study's."
     )

@@ -377,7 +377,12 @@ def _items_of_file(part: DataPart, files: Folder, rubric: Rubric, *, further: bo
     notes = [table.note] if table.note else []
     if "human" in guess.reasons and "human" not in columns:
         notes.append(f"{guess.reasons['human']}.")  # why a column of people's scores was not taken
-    dataset = items_of(table, columns, name=PurePath(part.file).stem, further=further)
+    dataset = items_of(
+        table, columns, name=PurePath(part.file).stem, further=further, unrated=part.unrated
+    )
+    if part.unrated:
+        marks = ", ".join(f"“{shorten(mark, 20)}”" for mark in part.unrated)
+        notes.append(f"Among human scores, {marks} counts as no rating.")
     guessed = {role: why for role, why in guess.reasons.items() if role not in part.columns}
     taken = columns_sentence(table, columns, guessed)
     return replace(dataset, note=" ".join(notes), taken=taken)

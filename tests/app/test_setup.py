@@ -98,6 +98,30 @@ def test_strange_columns_are_guessed_from_contents_and_confirmed_by_one_click(la
     assert not held(app).dataset().items[0].ratings
 
 
+UNRATED = "answer,human_1\n" + "".join(
+    f"An answer of some length with the number {k},{'n/a' if k % 12 == 5 else 1 + k % 5}\n"
+    for k in range(24)
+)
+"""Two of 24 people's scores are no scores."""
+
+
+def test_a_mark_of_no_rating_is_refused_until_its_box_is_ticked(lab: Lab) -> None:
+    app = uploaded(lab("setup"), UNRATED)
+    assert any("“n/a” is not a score" in str(error.value) for error in app.error)
+    box = next(box for box in app.checkbox if str(box.key).startswith("data-unrated-"))
+    assert box.label.startswith("“n/a” (2 cells) means")
+    box.check().run()
+    healthy(app)
+    ratings = [len(item.ratings) for item in held(app).dataset().items]
+    assert [k for k, scores in enumerate(ratings) if not scores] == [5, 17]
+    assert sum(ratings) == 22
+    assert held(app).study.data[0].unrated == ("n/a",)
+    assert 'unrated = ["n/a"]' in study_toml(held(app).checked())
+    next(box for box in app.checkbox if str(box.key).startswith("data-unrated-")).uncheck().run()
+    assert any("“n/a” is not a score" in str(error.value) for error in app.error)
+    assert app.session_state["setup draft"].study.data[0].unrated == ()
+
+
 def test_an_upload_gets_a_name_that_no_other_data_set_has() -> None:
     draft = Draft(
         Study(

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from rubriclab.data.answers_per_row import one_answer_a_row
-from rubriclab.data.items import guess_columns, items_of
+from rubriclab.data.items import guess_columns, items_of, marks_of_no_rating, ratings_of
 from rubriclab.data.rubrics import read_rubric, rubric_of, rubric_of_text, yaml_value
 from rubriclab.data.sample import data_path, sample, sample_rubrics
 from rubriclab.data.tables import Table, delimited, read_table
@@ -215,7 +215,7 @@ BY_ROW, RATED = ID | {"rater": "rater", "human": "score"}, "id,answer,rater,scor
             (
                 f"answer,human\na,1\nb,{cell}\n",
                 {"response": "answer", "human": "human"},
-                "line 3, column “human”: “.*” is not a score.*Leave the cell empty",
+                "line 3, column “human”: “.*” is not a score.*leave the cell empty",
             )
             for cell in NO_SCORES
         ),
@@ -242,6 +242,38 @@ def test_what_is_no_item_is_refused_by_its_line(
 ) -> None:
     with pytest.raises(LabError, match=words):
         items_of(table(text), columns)
+
+
+def test_cells_that_mean_no_rating_count_only_if_somebody_says_so() -> None:
+    read = table("answer,anna,ben\na,4,n/a\nb, n/a ,-1\nc,5,3\nd,-,2\n")
+    columns = {"response": "answer", "human": ["anna", "ben"]}
+    assert marks_of_no_rating(read, ["anna", "ben"]) == {"n/a": 2, "-": 1, "-1": 1}
+    assert marks_of_no_rating(read, ["ben"]) == {"n/a": 1, "-1": 1}
+    with pytest.raises(LabError, match=r'line 3.*unrated = \["-1"\] under \[\[data\]\]'):
+        items_of(read, columns, unrated=["n/a", "-"])
+    with pytest.raises(LabError, match=r'“-” is not a score.*unrated = \["-"\]'):
+        items_of(read, columns, unrated=["n/a", "-1"])
+    kept = items_of(read, columns, unrated=["n/a", "-", "-1"]).items
+    assert [dict(item.ratings) for item in kept] == [
+        {"anna": 4.0},
+        {},
+        {"anna": 5.0, "ben": 3.0},
+        {"ben": 2.0},
+    ]
+
+
+def test_minus_one_is_a_rating_on_a_scale_that_has_it() -> None:
+    read = table("answer,human\na,-1\nb,0\nc,1\n")
+    assert marks_of_no_rating(read, ["human"]) == {}
+    made = items_of(read, {"response": "answer", "human": "human"}).items
+    assert [item.ratings["human"] for item in made] == [-1.0, 0.0, 1.0]
+
+
+def test_people_who_rate_by_column_cannot_say_what_means_no_rating() -> None:
+    """A table of ratings alone belongs to no study, so its fault names no setting of one."""
+    with pytest.raises(LabError, match="“n/a” is not a score") as fault:
+        ratings_of(table("item_id,human\na,4\nb,n/a\n"), {"item_id": "item_id", "human": "human"})
+    assert "unrated" not in str(fault.value)
 
 
 # ------------------------------------------------------------------------------------------ rubrics

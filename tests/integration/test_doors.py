@@ -327,6 +327,8 @@ def test_a_cell_leads_to_its_judgments_and_their_words(browser: Browser, address
         assert asked["position"] == "1"
         words = page.inner_text("[data-testid=stMain]")
         assert "chose 3, at position 1" in words
+        top = "() => document.querySelector('.st-key-tab').getBoundingClientRect().y"
+        page.wait_for_function(f"() => Math.abs(({top})() - 70) < 20")  # the calls are in sight
         page.get_by_text("Reply", exact=True).click()
         settled(page)
         assert page.inner_text("[data-testid=stCode]").strip() == f"options {HOSTILE}"
