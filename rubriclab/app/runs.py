@@ -582,6 +582,11 @@ def _check_panel(info: RunInfo, checks: Checks) -> None:
             _resume(info, retry_failed=True)
         if st.button("Change", icon=":material/tune:", key=f"check-change-{info.id}"):
             go("setup", again=info.id, fix="judge")
+        label, key = "Allow only labels", f"check-grammar-{info.id}"
+        if state.helped_by_grammar(info.id) and st.button(
+            label, icon=":material/rule:", key=key, type="primary"
+        ):
+            go("setup", again=info.id, fix="grammar")
     _check_fold(info.id)
 
 

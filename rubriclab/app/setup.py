@@ -65,7 +65,8 @@ def page() -> None:
     """Draw the page.
 
     ``?again=RUN`` fills the steps from that run; ``&also=criteria`` reorders the criteria too, and
-    ``&fix=judge`` opens the step of the judge.
+    ``&fix=judge`` opens the step of the judge. ``&fix=grammar`` also constrains small models that
+    the reading check advises to constrain.
     """
     st.title("Set up a run", anchor=False)
     draw_tab()
@@ -568,7 +569,8 @@ def load(study: Study) -> None:
 def load_run(run_id: str, also: str = "", fix: str = "") -> None:
     """Fill the steps from a run of the store. Its data come with it, so no file is needed.
 
-    ``also``: a further axis to reorder for the same answers. ``fix``: “judge” opens its step.
+    ``also``: a further axis to reorder for the same answers. ``fix``: “judge” opens its step, and
+    “grammar” also lets small models reply only with labels, where their reading check advises it.
 
     From an import come its prompts, to be asked in other orders. Raises LabError if it has none, or
     if they cannot be reordered, or if there is no such axis.
@@ -577,10 +579,19 @@ def load_run(run_id: str, also: str = "", fix: str = "") -> None:
     if also:
         axes = dict.fromkeys([*held.study.design.axes, also])
         held.change(design=changed(held.study.design, reorder=list(axes)))
+    if fix == "grammar":
+        helped = state.helped_by_grammar(run_id)
+        judges = held.study.judges
+        held.change(
+            judges=tuple(
+                changed(judge, constrain="grammar") if judge.name in helped else judge
+                for judge in judges
+            )
+        )
     if draft().study.data:
         st.session_state["setup shelved"] = draft()
     _begin(held)
-    step = 3 if fix == "judge" else 2
+    step = 3 if fix else 2
     open_step(4 if also else step)
 
 

@@ -223,6 +223,18 @@ def reading_checks(run_id: str) -> list[ReadingCheck]:
     return _checks(run_info(run_id).content, run_id)
 
 
+def helped_by_grammar(run_id: str) -> frozenset[str]:
+    """Return the small models of a run that lose replies and would not with a grammar, by name.
+
+    Each gives the labels a high probability, and its reading check advises the constraint.
+    """
+    return frozenset(
+        check.judge
+        for check in reading_checks(run_id)
+        if any(remark.kind == "constrain_small" for remark in check.warnings)
+    )
+
+
 @st.cache_data(show_spinner=False, max_entries=500)
 def _lost(contents: tuple[str, ...], ids: tuple[str, ...]) -> dict[str, dict[str, Lost]]:
     assert len(contents) == len(ids)  # the contents are only what it is cached by

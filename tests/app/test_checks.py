@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from rubriclab.app import state
 from rubriclab.model.consent import Consent, destination
 from rubriclab.runs.manager import RunManager
+from rubriclab.runs.reading_check import ReadingCheck, Remark
 from rubriclab.study.plan import Plan
 from tests.app.conftest import HOSTILE, Lab, healthy, pressed, texts
 from tests.app.test_pages import ended, go, use_sample
@@ -98,6 +99,30 @@ def test_a_held_run_can_be_changed(lab: Lab) -> None:
         RunManager(state.store()).start(plan_of(server), check="hold").wait(60)
         app = pressed(go(app, "runs"), "Change")
     assert healthy(app).title[0].value == "Set up a run"
+
+
+def test_a_small_model_that_would_give_labels_gets_a_grammar_by_one_click(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the judge that the reading check advises to constrain is changed."""
+    app = lab("runs")
+    with running(FakeServer(text="No idea.")) as server:
+        one = API.model_copy(
+            update={"base_urls": (server.base_url,), "model": "test-model", "name": "a"}
+        )
+        judges = (one, one.model_copy(update={"name": "b"}))
+        run = RunManager(state.store()).start(small_plan(2, judges=judges), check="hold")
+        run.wait(60)
+    checks = [
+        ReadingCheck(name, 8, 4, (), (Remark(kind, "advice"),), None)
+        for name, kind in (("a", "constrain_small"), ("b", "guess"))
+    ]
+    monkeypatch.setattr(state, "reading_checks", lambda _: checks)
+    assert state.helped_by_grammar(run.id) == {"a"}
+    app = go(app, "runs")
+    app = pressed(app, "Allow only labels")
+    assert healthy(app).title[0].value == "Set up a run"
+    assert [judge.constrain for judge in held(app).study.judges] == ["grammar", "free"]
 
 
 def unread_at_times(first: int) -> Callable[[dict[str, Any], int], web.StreamResponse | None]:
