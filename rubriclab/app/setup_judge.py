@@ -533,7 +533,18 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
     """
     name = _other_name(judge.model, names)
     start = "" if judge.name == name else judge.name
-    with st.expander("Temperature, length, reasoning, pace and prices", icon=":material/tune:"):
+    folded = st.expander(
+        "Temperature, length, reasoning, pace and prices",
+        icon=":material/tune:",
+        key="judge-more",
+        on_change="rerun",
+    )
+    if not folded.open:  # what its fields hold still counts
+        kept = st.session_state
+        typed = kept.setdefault("judge-name", start)
+        values = {part: kept[f"judge-{part}"] for part in FIELDS if f"judge-{part}" in kept}
+        return values | {"name": (typed or "").strip() or name}
+    with folded:
         typed = ask(
             st.text_input,
             "Name in results",
@@ -542,19 +553,18 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
             max_chars=100,
             placeholder=name,
         )
-        values = form(judge, FIELDS, columns=2, key="judge") | {
-            "name": (typed or "").strip() or name
-        }
+        values = form(judge, FIELDS, columns=2, key="judge")
+        values["name"] = (typed or "").strip() or name
         unshown = {"top_p", "seed", "extra", "ca_file"}
         if judge.about.small_model or judge.about.chat:  # their forms show no options
             unshown.add("options")
-        kept = judge.model_dump(include=unshown, exclude_defaults=True)
+        study_only = judge.model_dump(include=unshown, exclude_defaults=True)
         options = {name: value for name, value in judge.options.items() if name != "serve"}
-        if "options" in kept:  # what vLLM was started with is shown beside its address
-            kept["options"] = options
-        kept = {name: value for name, value in kept.items() if value}
-        if kept:
-            st.caption(f"Kept from the study file: {safe(str(kept), 300)}")
+        if "options" in study_only:  # what vLLM was started with is shown beside its address
+            study_only["options"] = options
+        study_only = {name: value for name, value in study_only.items() if value}
+        if study_only:
+            st.caption(f"Kept from the study file: {safe(str(study_only), 300)}")
     return values
 
 

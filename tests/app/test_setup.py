@@ -410,11 +410,15 @@ def test_several_judges_and_a_key_that_is_not_set(
         assert app.button(key="launch-go").disabled
     app.button(key="judge-remove-0").click().run()
     assert [judge.name for judge in held(app).study.judges] == ["big-model"]
-    app.button(key="judge-change-0").click().run().number_input(key="judge-price_input").set_value(
-        1.0
-    ).run()
+    app.button(key="judge-change-0").click().run()
+    app.session_state["judge-more"] = True  # the fold is open
+    app.run().number_input(key="judge-price_input").set_value(1.0).run()
     assert held(app).study.judges[0].base_urls == ("http://localhost:8000/v1",)
     assert held(app).plan()[1].price is not None
+    app.session_state["judge-more"] = False  # what a closed fold holds still counts
+    app.run()
+    assert held(app).study.judges[0].price_input == 1.0
+    assert not [box for box in app.number_input if box.key == "judge-price_input"]
 
 
 def test_a_served_lab_neither_looks_for_servers_nor_starts_one(
