@@ -262,14 +262,17 @@ class _Guesser:
         """Take the column that distinguishes the rows of one answer as the rater's name."""
         people = as_list(self.columns.get("human"))
         answers = self.cells.get(str(self.columns.get("response", "")), [])
-        repeated = len(set(answers)) < len(answers)
-        if "rater" not in self.columns and len(people) == 1 and repeated:
+        rows = [row for row, answer in enumerate(answers) if answer]
+        # Where people share answers, many come again. A row that is in the file twice is no sign.
+        shared = len({answers[row] for row in rows}) <= 0.8 * len(rows)
+        if rows and "rater" not in self.columns and len(people) == 1 and shared:
             for name in [name for name in self.free if name not in self.numeric]:
                 cells = self.cells[name]
-                raters = len(set(cells))
-                pairs = len(set(zip(answers, cells, strict=True)))
-                # Each rater rates an answer once, two or more raters, at least two answers each.
-                if raters > 1 and 2 * raters <= pairs == len(cells):
+                raters = {cells[row] for row in rows}
+                pairs = {(answers[row], cells[row]) for row in rows}
+                # Each row names its rater; each rater rates an answer once, two or more raters, at
+                # least two answers each.
+                if all(raters) and len(raters) > 1 and 2 * len(raters) <= len(pairs) == len(rows):
                     self.take("rater", name, "it distinguishes the rows of one answer")
                     break
         if "rater" in self.columns and not people:

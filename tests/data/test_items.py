@@ -262,6 +262,21 @@ def test_cells_that_mean_no_rating_count_only_if_somebody_says_so() -> None:
     ]
 
 
+NOTES = [
+    (f"An answer with enough words for number {k}", 1 + k % 5, k % 3 and "ok") for k in range(24)
+]
+
+
+@pytest.mark.parametrize("noted", [False, True])
+def test_notes_beside_a_row_that_is_in_the_file_twice_are_no_raters(noted: bool) -> None:
+    """Neither if some are empty, nor if all are filled."""
+    rows = [*NOTES, (NOTES[4][0], 2, "twice"), (NOTES[5][0], 3, "twice")]
+    lines = [f"{text},{score},{note or ('good' if noted else '')}" for text, score, note in rows]
+    guess = guess_columns(table("\n".join(["answer,human_1,remark", *lines])), RUBRIC)
+    assert guess.columns["human"] == ["human_1"]
+    assert "rater" not in guess.columns
+
+
 def test_minus_one_is_a_rating_on_a_scale_that_has_it() -> None:
     read = table("answer,human\na,-1\nb,0\nc,1\n")
     assert marks_of_no_rating(read, ["human"]) == {}
