@@ -475,6 +475,8 @@ LEAST_TOP = 0.3
 """The top of the axis of bars at least, as a share: small differences stay small."""
 FOOT = 0.02
 """How far over their foot bars have their numbers, as a share of that axis."""
+OVER_NUMBER = 0.14
+"""Up to where the number at a bar's foot reaches, as a share of that axis."""
 FEW_ROWS, LOW_ROW = 7, 30
 """More lines of cells than these have this height, in px."""
 FEW_COLUMNS = 7
@@ -521,27 +523,42 @@ def bars_over_cells(picture: Picture, palette: Palette) -> go.Figure:
         error_y=_whiskers(above.points, palette),
         **_about(above.points),
     )
-    # Not the bars' own texts: Plotly leaves out that of a bar of no height.
-    figure.add_scatter(
-        x=list(range(len(above.points))),
-        y=[FOOT * top] * len(above.points),
-        yaxis="y2",
-        mode="text",
-        text=[escape(point.text) for point in above.points],
-        textposition="top center",
-        textfont={
-            "color": ["#FFFFFF" if point.decided else palette.text for point in above.points],
-            "size": [14 if point.decided else 13 for point in above.points],
-            "weight": [700 if point.decided else 400 for point in above.points],
-        },
-        selected=_unpaled(palette),
-        hoverinfo="skip",
-    )
+    _write_shares(figure, above, palette, top)
     _even_lines(figure, above, palette)
     for y, line in enumerate(below.series):
         where = {"x": 1.01, "xref": "paper", "y": y, "xanchor": "left"}
         _write(figure, line.group, font={"color": palette.muted, "size": 12}, **where)
     return figure
+
+
+def _write_shares(figure: go.Figure, bars: Picture, palette: Palette, top: float) -> None:
+    """Write each bar's number at its foot, with a halo where a whisker crosses it.
+
+    ``top``: the end of the axis, as a share.
+    """
+    points = bars.points
+    crossed = [point.has_interval and point.low < OVER_NUMBER * top for point in points]
+    halo = ", ".join(f"{x}px {y}px 1px {palette.ground}" for x in (-2, 0, 2) for y in (-1, 0, 1))
+    # Not the bars' own texts: Plotly leaves out that of a bar of no height.
+    figure.add_scatter(
+        x=list(range(len(points))),
+        y=[FOOT * top] * len(points),
+        yaxis="y2",
+        mode="text",
+        text=[escape(point.text) for point in points],
+        textposition="top center",
+        textfont={
+            "color": [
+                "#FFFFFF" if point.decided and not under else palette.text
+                for point, under in zip(points, crossed, strict=True)
+            ],
+            "size": [14 if point.decided else 13 for point in points],
+            "weight": [700 if point.decided else 400 for point in points],
+            "shadow": [halo if under else "none" for under in crossed],
+        },
+        selected=_unpaled(palette),
+        hoverinfo="skip",
+    )
 
 
 def _bar_colour(point: Point, palette: Palette) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rubriclab.figures.charts import DARK, LIGHT, chart_of, draw
+from rubriclab.figures.first_pictures import first_picture
 from rubriclab.figures.marks import Picture, Point, ink, mix, shade
 from rubriclab.figures.pictures import (
     level_curves,
@@ -51,6 +52,22 @@ def test_where_a_share_has_no_interval_no_whisker_stands() -> None:
     assert not picture.points[0].has_interval
     assert draw(picture).data[0].error_y.visible is False
     assert "without intervals" in picture.alt
+
+
+def test_a_number_that_a_whisker_crosses_has_a_halo_and_the_colour_of_text(
+    findings: made.Findings,
+) -> None:
+    picture = first_picture(findings, subject_of(findings), 0).picture
+    assert picture is not None
+    bars, cells = picture.panels
+    first, second, third = bars.points
+    points = (replace(first, low=0.0, decided=True), replace(second, low=0.3), third)
+    bars = replace(bars, series=(replace(bars.series[0], points=points),))
+    *_, numbers = draw(replace(picture, panels=(bars, cells))).data
+    assert list(numbers.text) == [point.text for point in points]
+    assert [shadow != "none" for shadow in numbers.textfont.shadow][:2] == [True, False]
+    assert numbers.textfont.color[0] == LIGHT.text  # white would not be seen beside its bar
+    assert numbers.textfont.weight[0] == 700
 
 
 def test_cells_are_centred_and_hand_on_what_they_are_about(findings: made.Findings) -> None:
