@@ -202,11 +202,16 @@ class _Guesser:
     def recurs(self, column: str) -> bool:
         """Return whether the texts of a column come again, as instructions do.
 
-        At least a fifth of the rows repeat another: so one answer that two people gave is
-        still a column of answers.
+        At least a fifth of the filled cells repeat another: so one answer that two people gave is
+        still a column of answers. Empty cells repeat nothing.
         """
+        given = [cell for cell in self.cells[column] if cell]
+        return len(set(given)) <= 0.8 * len(given)
+
+    def mostly_filled(self, column: str) -> bool:
+        """Return whether at least half of the cells of a column are not empty."""
         cells = self.cells[column]
-        return len(set(cells)) <= 0.8 * len(cells)
+        return 2 * sum(bool(cell) for cell in cells) >= len(cells)
 
     def take_longest_text(self) -> None:
         """Take the longest text that differs from row to row as the answer."""
@@ -228,8 +233,11 @@ class _Guesser:
         return [name for name in self.table.columns if name in self.structured]
 
     def take_instruction(self) -> None:
-        """Take the longest text that recurs, or else the last text before the answer."""
-        texts = self.long_texts()
+        """Take the longest text that recurs, or else the last text before the answer.
+
+        A column that is empty in more than half of the rows holds notes.
+        """
+        texts = [name for name in self.long_texts() if self.mostly_filled(name)]
         repeated = [name for name in texts if self.recurs(name)]
         if repeated:
             longest = max(repeated, key=self.length.__getitem__)
