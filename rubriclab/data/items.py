@@ -672,7 +672,7 @@ class _Rows:
         if self.unrated is None:
             return f"{cure}."
         listed = json.dumps([shorten(text)], ensure_ascii=False)
-        return f"{cure}, or write unrated = {listed} under [[data]]."
+        return f"{cure}, tick the box in Set up, or write unrated = {listed} under [[data]]."
 
     def refuse_marks_of_no_rating(self) -> None:
         """Raise LabError for -1 in a column of ratings that are otherwise 0 or more."""
