@@ -348,9 +348,10 @@ def _no_rating(marks: Mapping[str, int], before: Sequence[str]) -> tuple[str, ..
     """Ask whether texts among human scores mean “no rating”; return those that do.
 
     ``marks``: how many cells have each text. Many texts are no marks: the column is another one.
+    ``before``: what was said until now, perhaps in a study file. What is not asked here stays.
     """
     if not 0 < len(marks) <= MOST_MARKS:
-        return ()
+        return tuple(before)
     named = ", ".join(
         f"“{safe(mark, 20)}” ({count(cells, 'cell')})" for mark, cells in marks.items()
     )
@@ -359,7 +360,8 @@ def _no_rating(marks: Mapping[str, int], before: Sequence[str]) -> tuple[str, ..
     key = f"data-unrated-{digest(sorted(marks))[:12]}"
     start = set(marks) <= set(before)
     meant = ask(st.checkbox, f"{named} {verb} “no rating”", key=key, start=start)
-    return tuple(marks) if meant else ()
+    unasked = [mark for mark in before if mark not in marks]
+    return (*unasked, *(marks if meant else ()))
 
 
 def _say_what_columns_give(held: Draft, number: int, people: Sequence[str]) -> None:

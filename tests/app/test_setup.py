@@ -122,6 +122,14 @@ def test_a_mark_of_no_rating_is_refused_until_its_box_is_ticked(lab: Lab) -> Non
     assert app.session_state["setup draft"].study.data[0].unrated == ()
 
 
+@pytest.mark.parametrize("marks", [{}, dict.fromkeys("abcdef", 1)])
+def test_what_a_study_says_of_no_rating_stays_where_the_page_does_not_ask(
+    marks: dict[str, int],
+) -> None:
+    """Else a 99 that means “no rating” would silently count as a score."""
+    assert setup_data._no_rating(marks, ("99",)) == ("99",)
+
+
 def test_an_upload_gets_a_name_that_no_other_data_set_has() -> None:
     draft = Draft(
         Study(
