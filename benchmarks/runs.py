@@ -4,8 +4,8 @@
 so that a store of 1,000 runs with 400 calls each is ready in seconds. The output is seconds: of the
 store's list when nothing is known yet, and of the list again after one more run was renamed. Then,
 in a browser, from a click on Home's link to Runs: until the first rows are drawn, and until each
-row says what its run says of its judges. A first visit computes that; a second one, and a lab that
-was started anew, find it in the store. Goal: 1 s for the list of 1,000 runs.
+row says what its run says of its judges. A first visit computes that; a second one, and a
+restarted lab, find it in the store. Goal: 1 s for the list of 1,000 runs.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def main() -> None:
                 _say("first visit", browser, lab)
                 _say("second visit", browser, lab)
             with running_lab(path) as lab:
-                _say("lab started anew", browser, lab)
+                _say("restarted lab", browser, lab)
 
 
 def _say(when: str, browser: Browser, lab: str) -> None:

@@ -101,7 +101,7 @@ def show_answer(answer: Answer, kind: str) -> None:
 
 def show_question(asked: Question, colour: str, *, key: str) -> None:
     """Draw a question with its badge in ``colour`` on its left, and its sentence below."""
-    with st.container(key=key):  # style.css puts the badge into a column of its own
+    with st.container(key=key):  # style.css puts the badge to its left
         st.markdown(f":{colour}-badge[{asked.badge}]")
         st.header(asked.title, anchor=False)
         st.markdown(f":gray[{safe(asked.sentence)}]")

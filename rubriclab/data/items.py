@@ -272,8 +272,8 @@ class _Guesser:
         answers = self.cells.get(str(self.columns.get("response", "")), [])
         rows = [row for row, answer in enumerate(answers) if answer]
         # Where people share answers, many come again. A row that is in the file twice is no sign.
-        shared = len({answers[row] for row in rows}) <= 0.8 * len(rows)
-        if rows and "rater" not in self.columns and len(people) == 1 and shared:
+        shared = bool(rows) and self.recurs(str(self.columns["response"]))
+        if "rater" not in self.columns and len(people) == 1 and shared:
             for name in [name for name in self.free if name not in self.numeric]:
                 cells = self.cells[name]
                 raters = {cells[row] for row in rows}
