@@ -31,7 +31,7 @@ from rubriclab.app.frame import announce, faults, go, off_scale, safe
 from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.core.looks import with_planned_looks
 from rubriclab.data.answers_per_row import one_answer_a_row
-from rubriclab.data.items import guess_columns, marks_of_no_rating
+from rubriclab.data.items import MOST_MARKS, guess_columns, marks_of_no_rating
 from rubriclab.data.limits import MB
 from rubriclab.data.published import PublicFile, fetched, published, sources
 from rubriclab.data.sample import sample, sample_rubric
@@ -52,8 +52,10 @@ from rubriclab.words.phrases import say
 
 WORDS, JUDGED = SETUP["data"], SETUP["judgments"]
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "json", "jsonl", "parquet")
-MOST_MARKS = 5
-"""So many different texts among numbers may all mean “no rating”."""
+MOST_RATERS = 4
+"""So many columns that may be people's scores are named."""
+REPLACING = "data-replacing"
+"""Whether the open data set is about to be replaced. Opening a row forgets it."""
 ORDER = re.compile(r"-?\d+([ ,;>|]+-?\d+){2,}|[^|]+(\|[^|]+)+")
 """A cell with an order: three scores or more, or names with bars between them."""
 
@@ -174,16 +176,19 @@ def _put(held: Draft, number: int, part: DataPart) -> None:
 
 def _file(held: Draft, number: int, part: DataPart | None) -> None:
     """Draw the form of an uploaded file: the upload, or the file with its columns."""
+    if part is not None and st.session_state.get(REPLACING):
+        _replacement(held, number, part)
+        return
     if part is not None:
         dataset, table = held.uploads.kept(part), held.uploads.tables.get(part.file)
         if dataset is not None:
             if _head(part.file, ", from the earlier run"):
-                _replace(held, number)
+                _ask_replacement()
             _show_items(dataset)
             return
         if table is not None:
             if _table(part.file, table):
-                _replace(held, number)
+                _ask_replacement()
             _columns(held, number, part, table)
             return
         if part.file:
@@ -198,10 +203,33 @@ def _file(held: Draft, number: int, part: DataPart | None) -> None:
         st.rerun()
 
 
-def _replace(held: Draft, number: int) -> None:
-    """Remove a data set, and open the form of a new one."""
-    held.set_data(number, None)
-    open_row("data", len(held.study.data))
+def _ask_replacement() -> None:
+    """Ask for a file in place of the open data set's, which stays until that file is here."""
+    st.session_state[REPLACING] = True
+    st.rerun()
+
+
+def _replacement(held: Draft, number: int, part: DataPart) -> None:
+    """Draw the upload of a file in place of the data set's, and the way back to that one.
+
+    Columns that were chosen before are chosen again where the new file has them all.
+    """
+    st.markdown(f"In place of :material/draft: **{safe(part.file, 60)}**:")
+    uploaded = _uploaded(held, "One answer per row")
+    if st.button("Keep this file", icon=":material/undo:", type="tertiary", key="data-keep"):
+        open_row("data", number)
+        st.rerun()
+    if uploaded is None:
+        return
+    named = {name for names in part.columns.values() for name in as_list(names)}
+    fits = named <= {*uploaded.columns}
+    held.uploads.drop(part)
+    name = _keep(held, number, uploaded)
+    new = validated(DataPart, {"file": name, "columns": part.columns if fits else {}})
+    held.uploads.drop(new)
+    _put(held, number, new)
+    held.unconfirmed.add(name)
+    open_row("data", number)
     st.rerun()
 
 
@@ -268,7 +296,7 @@ def _head(name: str, about: str) -> bool:
     """Draw the file's name, and return whether the visitor wants to replace it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/draft: **{safe(name, 60)}**{about}", width="content")
-        return st.button("Replace", icon=":material/upload:", type="tertiary")
+        return st.button("Replace", icon=":material/upload:", type="tertiary", key="data-replace")
 
 
 def _table(name: str, table: Table) -> bool:
@@ -323,6 +351,8 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         more.multiselect, "Further human scores", table.columns, key="data-humans", start=start
     )
     people = [name for name in dict.fromkeys([chosen["human"], *further]) if name]
+    with below:
+        _offer_raters(table, guess.unclear, people)
     columns: dict[str, Any] = chosen | {"human": people}
     if pressed or any(name != before.get(role, "") for role, name in columns.items()):
         # A guessed column that was declined is stored as empty: else it would be guessed again.
@@ -342,6 +372,32 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         _say_what_columns_give(held, number, people)
         if pressed:
             _use(held, number, part)
+
+
+def _offer_raters(table: Table, unclear: Sequence[str], people: Sequence[str]) -> None:
+    """Offer columns that may be people's scores, all by one click; the lab does not guess that.
+
+    ``unclear``: those columns; ``people``: the columns with human scores now.
+    """
+    if set(unclear) <= set(people):
+        return
+
+    def take() -> None:
+        every = list(dict.fromkeys([*people, *unclear]))
+        st.session_state["data-human"] = table.columns.index(every[0])
+        st.session_state["data-humans"] = every[1:]
+
+    listed = " and ".join(f"“{safe(name, 30)}”" for name in unclear[:MOST_RATERS])
+    if len(unclear) > MOST_RATERS:
+        listed += f" and {len(unclear) - MOST_RATERS} more"
+    if len(unclear) == 1:
+        said, label = f"{listed} may be a human score of something else.", "Use it as human scores"
+    else:
+        said = f"{listed} may be scores by several people, or scores of several things."
+        label = "They are scores by people"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":orange[{said}]", width="content")
+        st.button(label, key="data-raters", on_click=take)
 
 
 def _no_rating(marks: Mapping[str, int], before: Sequence[str]) -> tuple[str, ...]:

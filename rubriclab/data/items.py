@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,11 +82,13 @@ class Guess:
     columns: role -> column; a list for ``human``
     reasons: role -> why this column, or why none
     matched: whether the column of answers was known by its name
+    unclear: columns that may hold people's scores, and are not taken because they may not
     """
 
     columns: dict[str, str | list[str]]
     reasons: dict[str, str] = field(default_factory=dict)
     matched: bool = True
+    unclear: tuple[str, ...] = ()
 
 
 def columns_sentence(table: Table, columns: Columns, reasons: Mapping[str, str]) -> str:
@@ -130,7 +132,7 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
         guesser.take_instruction()
     guesser.take_people(rubric)
     guesser.take_rater()
-    return Guess(guesser.columns, guesser.reasons, matched)
+    return Guess(guesser.columns, guesser.reasons, matched, guesser.unclear)
 
 
 class _Guesser:
@@ -146,13 +148,17 @@ class _Guesser:
         self.cells: dict[str, list[str]] = {}
         self.length: dict[str, float] = {}
         self.numeric: set[str] = set()
+        self.ratings: set[str] = set()
         self.structured: set[str] = set()
+        self.unclear: tuple[str, ...] = ()
         for name in table.columns:
             cells = [cell.strip() for cell in table.column(name, LOOKED_AT)]
             self.cells[name] = cells
             self.length[name] = float(np.mean([len(cell) for cell in cells if cell] or [0]))
             if holds_numbers(cells):
                 self.numeric.add(name)
+            if name in self.numeric or holds_ratings(cells):
+                self.ratings.add(name)
             if name in table.structured or looks_structured(cells):
                 self.structured.add(name)
 
@@ -258,13 +264,14 @@ class _Guesser:
         rated = [
             name
             for name in self.free
-            if name in self.numeric and _whole_within(self.cells[name], scale)
+            if name in self.ratings and _whole_within(self.cells[name], scale)
         ]
-        people, why = _people(self.table, rubric, self.free, self.numeric, rated)
-        if people:
-            self.columns["human"] = people
-        if why:
-            self.reasons["human"] = why
+        found = _people(self.table, rubric, self.free, self.ratings, rated)
+        self.unclear = found.unclear
+        if found.columns:
+            self.columns["human"] = list(found.columns)
+        if found.why:
+            self.reasons["human"] = found.why
 
     def take_rater(self) -> None:
         """Take the column that distinguishes the rows of one answer as the rater's name."""
@@ -288,48 +295,58 @@ class _Guesser:
             del self.columns["rater"], self.reasons["rater"]
 
 
+class _People(NamedTuple):
+    """Columns of people's scores and why these, or why none; ``unclear``: those that may be."""
+
+    columns: tuple[str, ...] = ()
+    why: str = ""
+    unclear: tuple[str, ...] = ()
+
+
 def _people(
     table: Table,
     rubric: Rubric | None,
     free: Sequence[str],
-    numeric: Collection[str],
+    ratings: Collection[str],
     rated: Sequence[str],
-) -> tuple[list[str], str]:
-    """Return (the columns of people's scores, why these, or why none).
+) -> _People:
+    """Return the columns of people's scores, why these, or why none.
 
     In this order: what the file's own form says; columns named after the rubric's criteria; an
     overall score; one column per rater; whole numbers within the rubric's scale (``rated``).
     Columns that may be ratings of several things as well as of several people are not taken.
     """
     stated = [column for column, _ in table.people or () if column in free]
-    pool = stated or [name for name in free if name in numeric]
+    pool = stated or [name for name in free if name in ratings]
     if columns := _named_after(rubric, pool):
-        return columns, "named after the rubric's criteria"
-    overall, rank = _most_telling([name for name in free if name in numeric])
+        return _People(tuple(columns), "named after the rubric's criteria")
+    overall, rank = _most_telling([name for name in free if name in ratings])
     if table.people is not None:
         mine = _of_overall_question(table.people, stated)
         if mine:
-            return mine, "ratings by people, as the file says"
+            return _People(tuple(mine), "ratings by people, as the file says")
         if overall and rank < PLAIN_SCORE:
-            return [overall], BY_NAME
-        return [], _unclear(stated) if stated else ""
+            return _People((overall,), BY_NAME)
+        return _unclear(stated) if stated else _People()
     named = [name for name in free if HUMAN.fullmatch(plain_name(name))]
-    raters = [name for name in named if name in numeric and _overall(plain_name(name)) is None]
+    raters = [name for name in named if name in ratings and _overall(plain_name(name)) is None]
     if overall and (rank < PLAIN_SCORE or not raters):
-        return [overall], BY_NAME
+        return _People((overall,), BY_NAME)
     if len(raters) > 1 and not _numbered(raters):
-        return [], _unclear(raters)
+        return _unclear(raters)
     if raters:
-        return raters, BY_NAME if len(raters) == 1 else "one column per rater, by their names"
+        why = BY_NAME if len(raters) == 1 else "one column per rater, by their names"
+        return _People(tuple(raters), why)
     whole = [name for name in rated if not NO_SCORE.search(plain_name(name))]
     aspects = [name for name in whole if {*plain_name(name).split("_")} & WORDS["aspects"]]
     if (len(whole) > 1 and not _numbered(whole)) or aspects:
-        return [], _unclear(whole)
+        return _unclear(whole)
     if whole:
-        return whole, _within_scale(rubric)
+        return _People(tuple(whole), _within_scale(rubric))
     if named:
-        return [], f"“{shorten(named[0], 30)}” is not used: not all its cells are numbers"
-    return [], ""
+        why = f"“{shorten(named[0], 30)}” is not used: not all its cells are numbers"
+        return _People(why=why)
+    return _People()
 
 
 def _most_telling(columns: Sequence[str]) -> tuple[str, int]:
@@ -416,18 +433,22 @@ def _numbered(columns: Sequence[str]) -> bool:
     return persons or all(end.isdigit() or len(end) <= 1 for end in ends)
 
 
-def _unclear(columns: Sequence[str]) -> str:
+def _unclear(columns: Sequence[str]) -> _People:
+    """Return that these columns may hold people's scores, and how to say that they do."""
     listed = ", ".join(f"“{shorten(name, 30)}”" for name in columns[:6])
-    cure = f'set columns = {{ human = ["{shorten(columns[0])}"] }}'
+    written = ", ".join(f'"{shorten(name)}"' for name in columns[:6])
+    cure = f"set columns = {{ human = [{written}] }}"
     if len(columns) == 1:
-        return (
+        why = (
             f"{listed} is not used as a human score: it seems to rate something other than the "
             f"rubric does. To use it, {cure}"
         )
-    return (
-        f"{listed} are not used as human scores: they may rate several criteria, or come from "
-        f"several people. Name the rubric's criteria like these columns, or {cure}"
-    )
+    else:
+        why = (
+            f"{listed} are not used as human scores: they may rate several criteria, or come from "
+            f"several people. Name the rubric's criteria like these columns, or {cure}"
+        )
+    return _People(why=why, unclear=tuple(columns))
 
 
 def plain_name(column: str) -> str:
@@ -446,6 +467,24 @@ def holds_numbers(cells: Sequence[str]) -> bool:
     """Return whether at least 90% of the filled cells are numbers; a few may say “n/a”."""
     given = [cell for cell in cells if cell]
     return bool(given) and sum(number(cell) is not None for cell in given) >= 0.9 * len(given)
+
+
+MOST_MARKS = 5
+"""So many different texts among numbers may all mean “no rating”."""
+MARK_CHARACTERS = 20
+"""A text that means “no rating” has at most so many characters."""
+
+
+def holds_ratings(cells: Sequence[str]) -> bool:
+    """Return whether cells look like one person's scores, with marks where there is none.
+
+    At least half of the filled cells are numbers, and the others have few different short texts.
+    """
+    given = [cell for cell in cells if cell]
+    marks = [cell for cell in given if number(cell) is None]
+    if not given or 2 * len(marks) > len(given):
+        return False
+    return len({*marks}) <= MOST_MARKS and all(len(mark) <= MARK_CHARACTERS for mark in marks)
 
 
 def _repeats(table: Table, column: str, names: Mapping[str, str]) -> bool:
@@ -470,9 +509,12 @@ def looks_structured(cells: Sequence[str]) -> bool:
 
 
 def _whole_within(cells: Sequence[str], scale: Sequence[float]) -> bool:
-    """Return whether cells are different whole numbers within the scale, and not a row count."""
-    values = [number(cell) for cell in cells if cell]
-    whole = [value for value in values if value is not None and value == int(value)]
+    """Return whether cells are different whole numbers within the scale, and not a row count.
+
+    Texts between them are left to whoever reads the numbers.
+    """
+    values = [value for cell in cells if (value := number(cell)) is not None]
+    whole = [value for value in values if value == int(value)]
     if len(whole) < len(values) or len({*whole}) < 2:
         return False
     counts_up = all(after == before + 1 for before, after in itertools.pairwise(whole))

@@ -72,6 +72,10 @@ class Folder:
         """Return the items of a data set that needs no file."""
         return self.datasets.get(_origin(part))
 
+    def drop(self, part: DataPart) -> None:
+        """Use ``part``'s file again, and no longer a data set kept in its place."""
+        self.datasets.pop(_origin(part), None)
+
     def rubric(self, name: str) -> Rubric:
         path = self.path / name
         return read_rubric(path, path.name)

@@ -122,6 +122,51 @@ def test_a_mark_of_no_rating_is_refused_until_its_box_is_ticked(lab: Lab) -> Non
     assert app.session_state["setup draft"].study.data[0].unrated == ()
 
 
+TWO_RATERS = "answer,Note Anna,Note Bernd\n" + "".join(
+    f"An answer of some length with the number {k},{1 + k % 5},"
+    f"{'n/a' if k % 4 == 1 else 5 - k % 5}\n"
+    for k in range(24)
+)
+"""The second rater gave no score to a quarter of the answers."""
+
+
+def test_two_raters_are_taken_by_one_click_and_none_is_dropped_in_silence(lab: Lab) -> None:
+    app = uploaded(lab("setup"), TWO_RATERS)
+    assert "“Note Anna” and “Note Bernd” may be scores by several people" in texts(healthy(app))
+    assert not any(item.ratings for item in held(app).dataset().items)
+    app.button(key="data-raters").click().run()
+    assert any("“n/a” is not a score" in str(error.value) for error in app.error)
+    next(box for box in app.checkbox if str(box.key).startswith("data-unrated-")).check().run()
+    assert "Human scores of 2 people: Note Anna, Note Bernd." in texts(healthy(app))
+    app.button(key="data-confirm").click().run()
+    assert sum(len(item.ratings) for item in held(app).dataset().items) == 24 + 18
+
+
+OTHER = ANSWERS.replace("Una respuesta", "Otra respuesta")
+
+
+def test_a_file_stays_until_another_one_takes_its_place(lab: Lab) -> None:
+    app = confirmed(lab("setup"), ANSWERS)
+    step(app, 1).selectbox(key="data-human").set_value(-1).run()
+    app.button(key="data-confirm").click().run()
+    before = held(app).study.data
+    app = step(app, 1).button(key="data-replace").click().run()
+    uploaded(app, b"\x89PNG\r\n", name="picture.csv")
+    assert app.error
+    assert app.session_state["setup draft"].study.data == before
+    app.button(key="data-keep").click().run()
+    assert held(app).study.data == before
+    assert not app.button(key="launch-go").disabled
+    # A file with the same columns keeps what was chosen, and is confirmed again.
+    app = uploaded(app.button(key="data-replace").click().run(), OTHER)
+    assert app.button(key="launch-go").disabled
+    assert held(app).study.data[0].columns == before[0].columns
+    assert held(app).dataset().items[0].response.startswith("Otra")
+    # One with other columns is looked at anew.
+    app = uploaded(app.button(key="data-replace").click().run(), UNRATED)
+    assert app.session_state["setup draft"].study.data[0].columns == {}
+
+
 @pytest.mark.parametrize("marks", [{}, dict.fromkeys("abcdef", 1)])
 def test_what_a_study_says_of_no_rating_stays_where_the_page_does_not_ask(
     marks: dict[str, int],

@@ -12,7 +12,13 @@ import pytest
 import yaml
 
 from rubriclab.data.answers_per_row import one_answer_a_row
-from rubriclab.data.items import guess_columns, items_of, marks_of_no_rating, ratings_of
+from rubriclab.data.items import (
+    guess_columns,
+    holds_ratings,
+    items_of,
+    marks_of_no_rating,
+    ratings_of,
+)
 from rubriclab.data.rubrics import read_rubric, rubric_of, rubric_of_text, yaml_value
 from rubriclab.data.sample import data_path, sample, sample_rubrics
 from rubriclab.data.tables import Table, delimited, read_table
@@ -275,6 +281,43 @@ def test_notes_beside_a_row_that_is_in_the_file_twice_are_no_raters(noted: bool)
     guess = guess_columns(table("\n".join(["answer,human_1,remark", *lines])), RUBRIC)
     assert guess.columns["human"] == ["human_1"]
     assert "rater" not in guess.columns
+
+
+@pytest.mark.parametrize(
+    ("header", "score", "people", "unclear"),
+    [
+        ("answer,Note Anna,Note Bernd", "n/a", [], ("Note Anna", "Note Bernd")),
+        ("answer,human_1,human_2", "-", ["human_1", "human_2"], ()),
+        ("answer,clarity,depth", "k. A.", [], ("clarity", "depth")),
+        ("answer,human_score,remark", "good", ["human_score"], ()),
+    ],
+)
+def test_scores_with_marks_of_no_rating_are_never_dropped_in_silence(
+    header: str, score: str, people: list[str], unclear: tuple[str, ...]
+) -> None:
+    """A third of the second column are marks, so that it is hardly a column of numbers."""
+    lines = [
+        f"An answer with enough words for number {k},{1 + k % 5},"
+        f"{score if k % 3 == 1 else 5 - k % 5}"
+        for k in range(24)
+    ]
+    guess = guess_columns(table("\n".join([header, *lines])), RUBRIC)
+    assert guess.columns.get("human", []) == people
+    assert guess.unclear == unclear
+    assert ("human" in guess.reasons) == bool(people or unclear)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["4", "n/a", "n/a", "3", "n/a"],
+        ["1", "2", "3", *"abcdef", "4", "5", "1", "2", "3", "4", "5"],
+        ["1", "2", "3", "a text that is too long to be a mark"],
+        ["", ""],
+    ],
+)
+def test_a_column_of_texts_holds_no_ratings(cells: list[str]) -> None:
+    assert not holds_ratings(cells)
 
 
 def test_minus_one_is_a_rating_on_a_scale_that_has_it() -> None:
