@@ -169,7 +169,7 @@ def _first_screen(chosen: Chosen, answer: Answer) -> None:
         text_of=state.kept(chosen.info.id).judged_text,
         read_orders=_read_orders,
         instead=partial(_last_reply, chosen) if nothing_parsed else None,
-        below=partial(_ask_rest, chosen),
+        below=partial(_below_advice, chosen),
     )
 
 
@@ -199,10 +199,30 @@ def _last_reply(chosen: Chosen) -> None:
     if len(table) and "reply" in table:
         last = table.iloc[-1]
         first_screen.last_reply(str(last["reply"] or ""), STATUS_SAID.get(last["status"], ""))
+    _ask_readable(chosen)
+
+
+def _ask_readable(chosen: Chosen) -> None:
+    """Draw the button that leads to a new run whose replies can be parsed.
+
+    It limits the replies to the labels where the judge's reading check advises that.
+    """
+    info = chosen.info
     if state.kept(info.id).plan is None:
         return
-    if st.button("Fix and ask again", icon=":material/build:", key="fix-unparsed"):
-        go("setup", again=info.id, fix="judge")
+    label, icon, fix = "Fix and ask again", "build", "judge"
+    if chosen.subject.judge in state.helped_by_grammar(info.id):
+        label, icon, fix = "Allow only labels, and ask again", "rule", "grammar"
+    if st.button(label, icon=f":material/{icon}:", key="fix-unparsed"):
+        go("setup", again=info.id, fix=fix)
+
+
+def _below_advice(chosen: Chosen) -> None:
+    """Draw the button that does what is advised, where one press can."""
+    if chosen.subject.action == "parse":
+        _ask_readable(chosen)
+    else:
+        _ask_rest(chosen)
 
 
 def _ask_rest(chosen: Chosen) -> None:

@@ -89,6 +89,9 @@ def decide(
         return ""
     words = {name: verdict.word for name, verdict in questions.items()}
     whys = {verdict.why for verdict in questions.values()}
+    if "unparsed_by_order" in whys:
+        # It blocks every question, and a gap between orders may be one of lost replies.
+        return "parse"
     single = questions.get("single")
     surely_matters = single is not None and single.low >= single.smallest
     if words.get("single") == "effect" and repeated and surely_matters:
@@ -108,8 +111,6 @@ def decide(
         return "other_judge"
     if whys & {LOW, UNKNOWN}:
         return "unconstrained"
-    if "unparsed_by_order" in whys:
-        return "parse"
     if whys & {"no_orders", "no_two_orders"}:
         return "ask_orders"
     if units < MIN_UNITS:

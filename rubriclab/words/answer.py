@@ -368,13 +368,19 @@ def _line_of_word(subject: Subject) -> tuple[str, str]:
         strong = f"0 of {count(subject.calls, 'call')}"
         orders = count(subject.orders, "order")
         return _say(subject, "line_same", share=strong, orders=orders), strong
+    if subject.because("unparsed_by_order") and subject.asked > subject.calls:
+        strong = f"{subject.asked - subject.calls:,} of {count(subject.asked, 'reply', 'replies')}"
+        return _say(subject, "line_unparsed", lost=strong), strong
     if subject.word == "Can't tell yet" and not subject.gate_open:
         return _line_of_chance(subject)
     if subject.is_(EFFECT, "positions"):
         if subject.in_points and subject.lead is not None:
             return _line_of_one_lean(subject, subject.lead)
         if not subject.in_points and subject.lead is None:
-            return _say(subject, "line_some"), ""
+            # The pictures show what was seen, so the sentence says it, and what it does not show.
+            seen, strong = _line_of_one_position(subject)
+            counted = _counted_units(subject, subject.units)
+            return f"{seen} {_say(subject, 'line_some', counted=counted)}", strong
     return "", ""
 
 
@@ -448,10 +454,13 @@ def _range(subject: Subject, shares: tuple[float, ...]) -> str:
 def _note(subject: Subject) -> str:
     """Say how two single orders differ; empty unless the permutation test found an order effect.
 
-    No verdict is about two single orders, so these numbers have no other place.
+    No verdict is about two single orders, so these numbers have no other place. Where unparsed
+    replies block the verdicts they say as little.
     """
     if not subject.gate_open or subject.kind != "options":
         return ""  # of two scores the verdict is about the two orders already
+    if subject.because("unparsed_by_order"):
+        return ""
     reversal = _reversed_list(subject)
     if reversal and _furthest_are_reversed(subject):
         return reversal  # the gap would say the same number of the same two orders

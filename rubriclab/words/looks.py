@@ -77,11 +77,14 @@ def progress_sentence(
 
 
 def clear_sentence(units: int, all_units: int, needless: int, noun: str) -> str:
-    """Say that a run has its answer, and how many planned calls it did not need."""
+    """Say what is clear where a run stopped, and how many planned calls it did not ask.
+
+    It does not say that the position or the size of an effect is clear, which may be open.
+    """
     verb = "was" if needless == 1 else "were"
     return (
-        f"Clear after {units:,} of {count(all_units, noun)}. {count(needless, 'call')} {verb} not "
-        "needed."
+        f"Stopped after {units:,} of {count(all_units, noun)}: whether the order matters is clear. "
+        f"{count(needless, 'call')} {verb} not asked."
     )
 
 

@@ -178,7 +178,8 @@ def test_from_set_up_to_results(lab: Lab) -> None:
     app.button(key=f"open-{run.id}").click().run()
     healthy(app)
     assert "favours the option listed first" in app.title[0].value
-    assert "Clear after 15 of 60 answers. 900 calls were not needed." in texts(app)
+    stopped = "Stopped after 15 of 60 answers: whether the order matters is clear."
+    assert f"{stopped} 900 calls were not asked." in texts(app)
     assert app.button(key="ask-rest").label == "Ask the rest (900 calls)"
     assert "simulated" in app.title[0].value
     state.store().set_state(run.id, "failed", "0 of 1,200 could be read")

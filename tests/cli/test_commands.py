@@ -136,7 +136,7 @@ def test_a_log_that_grows_is_looked_at_as_planned_or_comes_with_a_warning(
     assert look["units_at"] == [10, 20, 40, 80]
     assert (look["look"], look["units"], look["stops"]) == (2, 20, True)
     said = command(capsys, "results", planned["run"], "--store", store)[1]
-    assert "Clear after 20 of 80 answers." in said
+    assert "Stopped after 20 of 80 answers:" in said
     growing_log(file, 30)
     again = document(capsys, "import", str(file), "--store", store)
     assert "looking again and again is not guarded" in again["warning"]

@@ -366,10 +366,10 @@ def test_a_run_that_was_killed_before_a_look_needs_no_judge_to_end(
     run = ended(Run(store, made, max_calls=200)).run
     store.set_state(run, "interrupted")
     (said,) = api.Run(store.table(run)).findings.last_looks
-    assert (said.units, said.stops, stop_words(said)[:28]) == (
+    assert (said.units, said.stops, stop_words(said)[:30]) == (
         20,
         True,
-        "Clear after 20 of 40 answers",
+        "Stopped after 20 of 40 answers",
     )
 
     def none(*_: object, **__: object) -> None:

@@ -509,9 +509,9 @@ CHOSEN = "judge-7b chose the option listed first in 35.0% of 1,200 calls"
             "Run it again with at least 8 prompts. Until then,",
         ),
         (
-            {"questions": BLOCKED},
-            "Too many unparsed replies to judge judge-7b",
-            "It chose the first option",
+            {"questions": BLOCKED, "asked": 1224},
+            "Unparsed replies hide whether the order matters to judge-7b",
+            "24 of 1,224 replies could not be parsed. They may go with the order",
             "Unparsed replies may go with the order, so nothing can be said.",
             "Make the replies parse",
         ),
@@ -555,6 +555,16 @@ def test_where_nothing_can_be_said_no_question_is_answered(
         {("Can't tell yet", sentence)} if sentence else set()
     )
     assert (advice in said.advice) == (bool(said.advice) == bool(advice)) is True
+
+
+def test_where_no_position_may_be_named_the_line_says_what_was_seen_and_of_how_few() -> None:
+    said = compose(about(decided=(), units=11, unit="prompt"))
+    assert said.headline == "The order changes judge-7b's scores"
+    assert said.line == (
+        "It chose the first option in 35.0% of 1,200 calls. 20.0% would be even. That this "
+        "position gains with other prompts, too, is not certain from 11 prompts."
+    )
+    assert said.strong == "35.0%"
 
 
 def test_criteria_speak_of_points_from_their_own_mean() -> None:
@@ -973,7 +983,7 @@ BOTH_WAYS = [[0, 1], [1, 0]]
     [
         (np.tile([0.0, 1.0], 10)[:, None], BOTH_WAYS[:1], "did not judge an answer in two orders"),
         (np.tile([0.0, 1.0], 10)[:, None], BOTH_WAYS[1:], "did not judge an answer in two orders"),
-        (np.c_[np.tile([0.0, 1.0], 10), np.full(20, np.nan)], BOTH_WAYS, "Too many unparsed"),
+        (np.c_[np.tile([0.0, 1.0], 10), np.full(20, np.nan)], BOTH_WAYS, "Unparsed replies hide"),
         (np.ones((20, 2)), BOTH_WAYS, "gave the same score in every call"),
         (np.ones((2, 2)), BOTH_WAYS, "Too few answers"),
     ],
