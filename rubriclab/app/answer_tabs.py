@@ -34,7 +34,7 @@ from rubriclab.words.pass_fail import (
     spoken,
     ways_to_choose,
 )
-from rubriclab.words.phrases import ci
+from rubriclab.words.phrases import ci_of
 from rubriclab.words.several import whole_row
 from rubriclab.words.subject import CHOICES, EFFECT, EQUIVALENT, Subject
 from rubriclab.words.what_helps import helps_answer
@@ -167,24 +167,25 @@ def with_people(
     the label of the field, and its help.
     """
     intended = intended_levels(findings, subject.condition)
+    level = ci_of(findings, subject.condition)
     # Of several criteria each has its own row, and the picture draws what is about them all.
     several_people = whole_row(findings, "people_pearson", subject.condition)
     if subject.reorder in CHOICES:
         title = "How often the better answer is chosen"
-        note = f"Lines: {ci()}. Position: where the better answer was listed."
+        note = f"Lines: {level}. Position: where the better answer was listed."
     elif intended:
         title = "Agreement with the intended levels (r)"
-        note = f"Lines: {ci()}. More calls raise r."
+        note = f"Lines: {level}. More calls raise r."
     elif several_people is None or not math.isfinite(several_people.value):
         title = f"Agreement with {whom(findings)} (r)"
-        note = f"Lines: {ci()}. More calls raise r."
+        note = f"Lines: {level}. More calls raise r."
     else:
         one, others = "one person", "the other raters"
         if model := model_yardstick(findings):
             one, others = f"one score of {model}", "its other scores"
         title = f"Agreement with {whom(findings)} (r), compared with {one}"
         note = (
-            f"Lines: {ci()}. The last two compare: r of one call, and of {one}, with {others}. "
+            f"Lines: {level}. The last two compare: r of one call, and of {one}, with {others}. "
             "More calls raise r."
         )
     shown = Shown(title, reach_forest(findings, subject), note)
@@ -218,7 +219,9 @@ def _pass_fail(
     picture = pass_fail_forest(findings, condition)
     if picture is not None:
         with right, st.container(key="pictures-pass-fail"):
-            shown = Shown(words("picture"), picture, words("picture_note", ci=ci()))
+            shown = Shown(
+                words("picture"), picture, words("picture_note", ci=ci_of(findings, condition))
+            )
             st.header(shown.title, anchor=False)
             show_picture(shown, f"pass-fail-{condition}", None)
 
@@ -267,14 +270,15 @@ def what_helps(findings: Findings, subject: Subject, below: Callable[[], None]) 
 
     ``below`` draws the next step under the answer.
     """
+    level = ci_of(findings, subject.condition)
     if subject.reorder in CHOICES:
-        note = f"Lines: {ci()}. All methods use the same number of calls."
+        note = f"Lines: {level}. All methods use the same number of calls."
         picture = protocol_forest(findings, subject)
         shown = Shown("How often the better answer is chosen", picture, note)
     else:
         curve, note = calls_curve(findings, subject), "Dotted: 0.9, enough for single answers."
         if curve is not None and any(point.has_interval for point in curve.points):
-            note += f" Lines on points: {ci()}."
+            note += f" Lines on points: {level}."
         shown = Shown("How dependable the mean of several calls is", curve, note)
     answer, key = helps_answer(findings, subject), f"calls-{subject.condition}"
     answer_with_picture(answer, "helps", shown, key, below=below)

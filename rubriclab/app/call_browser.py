@@ -16,7 +16,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from rubriclab.app.frame import conversation, fold, safe, verbatim
+from rubriclab.app.frame import bring_tabs, conversation, fold, safe, verbatim
 from rubriclab.core.judgments import Arm
 from rubriclab.figures.cards import Card, pair_of
 from rubriclab.measures.judges import counterpart, rows_apart
@@ -56,17 +56,8 @@ LIMIT = 200
 """Judgments in the list. More make the table slow; filters reach the others."""
 LONG_REPLY = 400
 """Characters of a reply that get a box that scrolls where two are shown side by side."""
-OPENED = "calls opened"
-"""In the session's state: the calls were opened from elsewhere on the page, above or below them."""
-TIMES = "times calls opened"
-SHOW = """
-export default function () {
-  const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
-  const tabs = document.querySelector('.st-key-tab');
-  if (tabs) tabs.scrollIntoView({ behavior: calm ? 'auto' : 'smooth', block: 'start' });
-}
-"""
-"""Moves the tabs to the top of the window."""
+NAME_CHARACTERS = 60
+"""Characters of a text behind its name; those that do not fit are shown on a click."""
 NAME_WIDTH = 150
 """Width of the column of names, in pixels. A long name would push all others out of sight."""
 
@@ -81,16 +72,12 @@ def tab(run: Run, arm: Arm) -> None:
     left, right = st.columns([1, 1.2], gap="large")
     with left:
         frame, other = _filtered(run, arm, rate)
-        chosen = _list(frame, arm, rate)
+        chosen = _list(_with_texts(run, frame), arm, rate)
     if chosen is not None:
         with right:
             if other is not None:
                 _both(run, arm, other, frame, chosen)
             _call(run, arm, chosen, rate)
-    if st.session_state.pop(OPENED, False):
-        # A component of another key each time: one that is drawn already would not run again.
-        times = st.session_state[TIMES] = st.session_state.get(TIMES, 0) + 1
-        st.components.v2.component("rubriclab_show_calls", js=SHOW)(key=f"show-calls-{times}")
 
 
 def _fragile(run: Run, arm: Arm) -> None:
@@ -309,6 +296,16 @@ def _list(frame: pd.DataFrame, arm: Arm, rate: PassRate | None) -> int | None:
         first = f"The first {LIMIT:,}" if len(frame) == LIMIT else f"{len(frame):,}"
         st.caption(f"{first} of {count(len(arm.call), 'judgment')}")
     return int(frame["call"].iloc[chosen_row])
+
+
+def _with_texts(run: Run, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the list with the beginning of its text behind a name that is only a number."""
+    first = frame.drop_duplicates("item")
+    names = {}
+    for item, call, name in zip(first["item"], first["call"], first["item_id"], strict=True):
+        text = shorten(run.judged_text(int(call)), NAME_CHARACTERS) if name.isdigit() else ""
+        names[item] = f"{name} · {text}" if text else name
+    return frame.assign(item_id=frame["item"].map(names))
 
 
 def _columns(frame: pd.DataFrame, arm: Arm, rate: PassRate | None) -> pd.DataFrame:
@@ -539,7 +536,7 @@ def open_here(place: Mapping[str, str]) -> None:
     say what they start with. Where they are, the address follows their state, and Streamlit refuses
     to have it changed.
     """
-    st.session_state[OPENED] = True
+    bring_tabs()
     for name in FILTERS:
         try:
             st.query_params.pop(name, None)

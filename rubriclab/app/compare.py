@@ -148,8 +148,8 @@ def _sizes(sides: list[Side]) -> None:
     table = sizes_table([(side.name, state.findings(side.run), side.code) for side in sides])
     st.dataframe(table, hide_index=True, width="stretch")
     caption = (
-        f"In brackets: {ci()}, unless another level is named. Each row uses its own answers, so "
-        "the rows are not ranked."
+        f"In brackets: {ci(0.95)}, unless another level is named. Each row uses its own answers, "
+        "so the rows are not ranked."
     )
     if len(sides) > 2:
         caption += " Choose only two to see their difference."

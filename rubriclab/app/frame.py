@@ -27,6 +27,16 @@ log = logging.getLogger("rubriclab")
 P = ParamSpec("P")
 HERE = Path(__file__).parent
 PAGES = lab_folder() / "pages"
+BROUGHT = "tabs brought up"
+"""In the session's state: a tab was opened, by a click on it or from elsewhere on the page."""
+TIMES = "times tabs brought up"
+TABS_UP = """
+export default function () {
+  const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+  const tabs = document.querySelector('.st-key-tab');
+  if (tabs) tabs.scrollIntoView({ behavior: calm ? 'auto' : 'smooth', block: 'start' });
+}
+"""
 LONG_MESSAGE = 320
 """Height in pixels of the box around a long message: enough for some fifteen lines."""
 
@@ -253,12 +263,25 @@ def tabs(parts: Mapping[str, Callable[[], None]], first: str | None = None) -> N
     """Draw tabs by title. The open tab is kept in the address, and only that tab is drawn.
 
     ``first``: the tab that is open where the address names none. Default: the leftmost.
+
+    Whoever opens a tab below the first screen would see little of it, so the tabs then move up.
     """
-    drawn = st.tabs(list(parts), default=first, key="tab", on_change="rerun", bind="query-params")
+    drawn = st.tabs(
+        list(parts), default=first, key="tab", on_change=bring_tabs, bind="query-params"
+    )
     for tab, draw in zip(drawn, parts.values(), strict=True):
         if tab.open:
             with tab:
                 draw()
+    if st.session_state.pop(BROUGHT, False):
+        # A component of another key each time: one that is drawn already would not run again.
+        times = st.session_state[TIMES] = st.session_state.get(TIMES, 0) + 1
+        st.components.v2.component("rubriclab_tabs", js=TABS_UP)(key=f"tabs-up-{times}")
+
+
+def bring_tabs() -> None:
+    """Let the tabs move to the top of the window when the page is drawn again."""
+    st.session_state[BROUGHT] = True
 
 
 def off_scale(given: Sequence[float], scores: Sequence[float], whose: str, what: str) -> None:

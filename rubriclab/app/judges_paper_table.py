@@ -339,7 +339,7 @@ class _Drawn:
         if paper is not None:
             name += f"<small>{_plain(paper[0][0])}</small>"
         if any(texts):
-            name += f"<small>{ci()}</small>"
+            name += f"<small>{ci(0.95)}</small>"
         heads = [f'<th scope="row">{name}</th>', *(f"<td>{_plain(text)}</td>" for text in key[1:])]
         shown = []
         for at, k in enumerate(columns):
@@ -360,7 +360,7 @@ class _Drawn:
         if not self.intervals or cell is None or cell.row is None:
             return ""
         said = _inside(cell.row)
-        return said.removeprefix(f"{ci()} ") if " to " in said else ""
+        return said.removeprefix(f"{ci(0.95)} ") if " to " in said else ""
 
     def _cell(
         self, key: Key, cell: Cell | None, below: Sequence[str], dataset: str, first: str

@@ -6,7 +6,7 @@ from rubriclab.app.frame import safe
 from rubriclab.app.judges_view import Several, View, show
 from rubriclab.figures.form_pictures import PEOPLE, reference_words, yardsticks_of_forms
 from rubriclab.figures.pictures import NO_REFERENCE, REFERENCE, Shown, level_curves
-from rubriclab.words.phrases import ci
+from rubriclab.words.phrases import ci_of
 from rubriclab.words.several import short, whom
 
 AGREEMENT = {"spearman": "Spearman's rho", "pearson": "Pearson's r"}
@@ -40,7 +40,7 @@ def draw(several: Several) -> None:
     for column, (measure, title) in zip(columns, curves.items(), strict=True):
         picture = level_curves(findings, measure, REFERENCE, dataset)
         with column:
-            note = f"Lines on points: {ci()}."
+            note = f"Lines on points: {ci_of(findings)}."
             show(several, Shown(title, picture, note), f"reference-{measure}")
     pulled = reference_words(findings, dataset)
     said = [f"{text}." for text in pulled[:MOST_PULLED]]
@@ -50,7 +50,7 @@ def draw(several: Several) -> None:
         said = ["No reference surely pulls scores to one score."]
     st.markdown(safe(" ".join(said), 2_000))
     st.caption(
-        "Hollow: no reference answer. A reference pulls where the 95% CI of a score's share lies "
+        "Hollow: no reference answer. A reference pulls where the CI of a score's share lies "
         "wholly above that of the same score in the default form."
     )
 

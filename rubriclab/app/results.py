@@ -50,7 +50,7 @@ from rubriclab.model.text import count, printable, shorten
 from rubriclab.words.answer import Answer, judged
 from rubriclab.words.compact import cost_rows, cost_sentence
 from rubriclab.words.pass_fail import WAYS_TO_CHOOSE
-from rubriclab.words.phrases import MINUS, ci, order_name, readable
+from rubriclab.words.phrases import MINUS, ci, ci_of, order_name, readable
 from rubriclab.words.several import headline, over_one_of_many
 from rubriclab.words.subject import (
     CHOICES,
@@ -656,7 +656,7 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
     if subject.variant:
         yield _every_variant(findings, code)
     elif subject.reorder in CHOICES:
-        note = f"A tie counts as a share of a win for each. Lines on bars: {ci()}."
+        note = f"A tie counts as a share of a win for each. Lines on bars: {ci(subject.level)}."
         yield Shown("**How often each position won**", pictures.share_bars(findings, subject), note)
         stacks = pictures.winner_stacks(findings.judgments.arms[code])
         if stacks is not None and len(stacks.series) > 1:
@@ -677,8 +677,8 @@ def _every_variant(findings: Findings, code: int) -> Shown:
     return Shown(
         "**Every variant compared with the default** · green: too small to matter",
         pictures.row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant"),
-        f"Change of the mean score, {ci()}. Choose a variant above to see its verdict: "
-        "it is about the size of the change, up or down, so its interval begins at 0.",
+        f"Change of the mean score, {ci_of(findings)}. Choose a variant above to see its "
+        "verdict: it is about the size of the change, up or down, so its interval begins at 0.",
     )
 
 
@@ -771,7 +771,7 @@ def _by_level(findings: Findings, factor: str) -> None:
         if len(datasets) > 1:
             st.caption(safe(name, 60))
         chart(picture, key=f"level-{factor}-{name}")
-    note = f"Lines on points: {ci()}."
+    note = f"Lines on points: {ci_of(findings)}."
     if len(datasets) > 1:
         note += " Means over data sets have none."
     st.caption(

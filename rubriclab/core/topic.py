@@ -317,6 +317,14 @@ class Findings:
     def conditions(self) -> tuple[Condition, ...]:
         return self.judgments.conditions
 
+    def levels(self, *codes: int) -> tuple[float, ...]:
+        """Return the levels of single intervals about these conditions, or about all of the run.
+
+        That is 0.95, or more where a condition was looked at before its end (``core/looks.py``).
+        """
+        arms = self.judgments.arms
+        return tuple(arms[code].level for code in codes) or tuple(arm.level for arm in arms)
+
     def of_topic(self, topic: str) -> list[Row]:
         """Return the rows of a topic, or every row for “all”; maybe none.
 

@@ -714,7 +714,10 @@ class _Rows:
         if self.unrated is None:
             return f"{cure}."
         listed = json.dumps([shorten(text)], ensure_ascii=False)
-        return f"{cure}, tick the box in Set up, or write unrated = {listed} under [[data]]."
+        # Set up has a box for few marks: many different texts are another column.
+        few = len(marks_of_no_rating(self.table, list(self.people))) <= MOST_MARKS
+        box = ", tick the box in Set up" if few else ""
+        return f"{cure}{box}, or write unrated = {listed} under [[data]]."
 
     def refuse_marks_of_no_rating(self) -> None:
         """Raise LabError for -1 in a column of ratings that are otherwise 0 or more."""

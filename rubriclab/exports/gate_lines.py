@@ -126,7 +126,7 @@ def _change(
         key, names = f"{question}_rate_said", {"high": rate.passes, "low": rate.fails}
         form, unit, scale = ".1f", " percentage points", _scale_of_rate(question, change, rate)
     low, high = sorted((scale * change.low, scale * change.high))
-    known = interval_text(low, high, "+" + form, level)
+    known = interval_text(low, high, "+" + form, level=level)
     value = scale * change.value
     return say(
         key,

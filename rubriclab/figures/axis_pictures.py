@@ -13,7 +13,7 @@ from rubriclab.figures.marks import Picture, Point
 from rubriclab.figures.pictures import Shown
 from rubriclab.model.judgment import Reorder
 from rubriclab.model.text import count
-from rubriclab.words.phrases import ci, number
+from rubriclab.words.phrases import ci_of, number
 from rubriclab.words.several import (
     badge,
     listed,
@@ -81,7 +81,10 @@ def ways_beside(findings: Findings, dataset: str) -> Shown:
             said.append(f"{name}: {extremes(named)}.")
     if not panels:
         return Shown(title, None, "")
-    note = f"Lines: {ci()} over independent units. Left: the judge's own noise is part of it."
+    note = (
+        f"Lines: {ci_of(findings)} over independent units. Left: the judge's own noise is part of "
+        "it."
+    )
     if "bare" in ways:
         note += " A bare scale lists nothing, so no order can change."
     chosen = {"pairs", "lists"} & set(ways)
@@ -137,7 +140,8 @@ def both_axes(findings: Findings, dataset: str) -> Shown:
     )
     known = sentences or "No judge is biased on one axis alone."
     picture = replace(picture, alt=f"{picture.alt} {known}")
-    note = f"{sentences} Both are the verdicts' own numbers, without noise. Lines: {ci()}. "
+    note = f"{sentences} Both are the verdicts' own numbers, without noise. "
+    note += f"Lines: {ci_of(findings)}. "
     note += "Dotted: the smallest effect that matters on each axis. Green: too small on both."
     return Shown(title, picture, note.strip() + simulated_note(findings))
 

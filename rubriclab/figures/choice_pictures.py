@@ -17,7 +17,7 @@ from rubriclab.figures.pictures import Shown, mark
 from rubriclab.measures.judges import family_of
 from rubriclab.measures.pairs import TERMS
 from rubriclab.model.text import count
-from rubriclab.words.phrases import ci, inside, number, p_value, value_text
+from rubriclab.words.phrases import ci_of, inside, number, p_value, value_text
 from rubriclab.words.several import distinct_names, short, simulated_note, whole_row
 from rubriclab.words.subject import CHOICES
 
@@ -226,9 +226,10 @@ def fairness_plane(findings: Findings, dataset: str) -> Shown:
         if high < 0:
             line, falls = (rows["level"].value, rows["slope"].value), "yes"
             title = "**Consistent judges are mostly fair** · |PF| against PC, one mark per judge"
+    level = ci_of(findings, *codes.values())
     note = (
         f"{FIRST}: surely prefers the answer shown first; {LAST}: the one shown last; a circle: "
-        f"neither (95% CI of PF). Lines: {ci()}. "
+        f"neither ({level} of PF). Lines: {level}. "
     )
     if falls == "yes":
         note += f"The line falls by {number(-rows['slope'].value)} over 100 points of PC "
@@ -286,7 +287,7 @@ def disagreement_steps(findings: Findings, dataset: str) -> Shown:
         levels=tuple(point.label for point in points),
         target=0.5,
     )
-    return Shown(title, picture, f"Lines: {ci()}. Dotted: half of the comparisons.")
+    return Shown(title, picture, f"Lines: {ci_of(findings)}. Dotted: half of the comparisons.")
 
 
 # ---------------------------------------------------------------- agreement

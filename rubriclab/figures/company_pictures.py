@@ -13,7 +13,7 @@ from rubriclab.figures.judge_pictures import panel_of_strips
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown
 from rubriclab.words.company import WORDS
-from rubriclab.words.phrases import ci, number, say
+from rubriclab.words.phrases import ci_of, number, say
 from rubriclab.words.several import short, simulated_note, whom
 from rubriclab.words.subject import Subject, subject_of
 
@@ -68,7 +68,7 @@ def together_against_alone(findings: Findings, found: Company) -> Shown:
         for point in line.points
     )
     picture = Picture("strips", (), said, levels=(ALL, *map(short, found.names)), panels=drawn)
-    return Shown(title, picture, say("note", WORDS, ci=ci()) + simulated_note(findings))
+    return Shown(title, picture, say("note", WORDS, ci=ci_of(findings)) + simulated_note(findings))
 
 
 def _differences(findings: Findings, code: int) -> Iterator[tuple[tuple[str, str], Row]]:

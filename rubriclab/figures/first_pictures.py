@@ -70,7 +70,9 @@ def first_picture(findings: Findings, subject: Subject, condition: int) -> Shown
             drawn_as = target_cells if subject.kind == "criteria" else example_cells
             cells = drawn_as(findings, condition)
             listed = None if cells is None else _with_listed(cells)
-            return Shown(title, listed, say("caption", sentence_tables(subject)))
+            return Shown(
+                title, listed, say("caption", sentence_tables(subject), ci=ci(subject.level))
+            )
         case _:
             return main_picture(findings, subject, condition)
 
@@ -148,8 +150,7 @@ def _note_of_options(subject: Subject, condition: int) -> str:
     """Say how to read bars and cells."""
     even = {number(share, f".{subject.share_decimals}%") for share in subject.expected}
     fields = {"few": str(FEW_CALLS), "even": min(even, default="")}
-    level = 0.95 if subject.verdicts is None else 1 - subject.verdicts.alpha
-    fields["ci"] = ci(level)
+    fields["ci"] = ci(subject.level)
     if condition != subject.condition or len(even) != 1 or not subject.by_position.intervals:
         return say("first_note_plain", WORDS, **fields)
     if subject.unmoved:
@@ -190,7 +191,7 @@ def _winners(subject: Subject, arm: Arm) -> Picture | None:
 
 def _pass_rates(findings: Findings, subject: Subject, title: str) -> Shown:
     """Draw the pass rate in each order of a list of two scores, and people's if they rated it."""
-    note = say("rate_note", WORDS, ci=ci())
+    note = say("rate_note", WORDS, ci=ci(subject.level))
     people = _people_pass_rate(findings, subject)
     labelled = ""
     if math.isfinite(people):
@@ -204,7 +205,7 @@ def _pass_rates(findings: Findings, subject: Subject, title: str) -> Shown:
     points = {}
     for score, rate, inside in zip(listed, subject.pass_rates, subject.pass_intervals, strict=True):
         name, text = f"{capital(score)} listed first", number(rate, ".1%")
-        hover = (name, text, ends(*inside, ".1%"))
+        hover = (name, text, ends(*inside, ".1%", level=subject.level))
         decided = biased and rate == most
         points["", name] = Point(name, rate, text, *inside, decided=decided, hover=hover)
     said = "; ".join(f"{point.label}: {point.text} ({point.hover[2]})" for point in points.values())

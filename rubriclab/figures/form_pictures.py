@@ -12,7 +12,7 @@ from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import Shown, mark
 from rubriclab.model.judgment import level_text, variant_text
 from rubriclab.model.text import count
-from rubriclab.words.phrases import MINUS, capital, ci, ends, inside, number, reason
+from rubriclab.words.phrases import MINUS, capital, ci_of, ends, inside, number, reason
 from rubriclab.words.several import short, simulated_note, whom
 
 DEFAULT, PEOPLE = "default", "people"
@@ -100,7 +100,7 @@ def agreement_by_form(findings: Findings, dataset: str, yardstick: str = PEOPLE)
         if panel is not None:
             panels.append(panel)
     levels = tuple(dict.fromkeys(level for each in panels for level in each.levels))
-    note = f"Lines: {ci()}, each form on its own. Green: too small to matter."
+    note = f"Lines: {ci_of(findings)}, each form on its own. Green: too small to matter."
     picture = Picture("strips", (), said.strip(), levels=levels, panels=tuple(panels))
     return Shown(title, picture, note + simulated_note(findings))
 
@@ -151,9 +151,9 @@ def table_of_forms(findings: Findings, dataset: str, yardstick: str = PEOPLE) ->
     said = f"{len(surely)} of {compared} differences from the default form leave out 0"
     alt = f"Table of rho and r with {who} by form. {said}{_listed_after_colon(surely)}."
     note = (
-        f"Bold: the {ci()} of the difference from the default form leaves out 0, each on its own "
-        f"({said}). Blue: closer than in the default form; orange: further; full colour at "
-        f"{number(FULL_COLOUR)}."
+        f"Bold: the {ci_of(findings)} of the difference from the default form leaves out "
+        f"0, each on its own ({said}). Blue: closer than in the default form; orange: further; "
+        f"full colour at {number(FULL_COLOUR)}."
     )
     picture = Picture("matrix", series, alt, levels=tuple(COEFFICIENTS.values()))
     return Shown(title, picture, note + simulated_note(findings))
@@ -234,7 +234,7 @@ def changes_by_form(findings: Findings, dataset: str) -> Shown:
     if not panels:
         return Shown(title, None, "")
     words = "; ".join(_shift_words(findings, dataset)) or "no form surely changes the mean score"
-    note = f"{capital(words)}. Lines: {ci()}, each form on its own."
+    note = f"{capital(words)}. Lines: {ci_of(findings)}, each form on its own."
     if math.isfinite(panels[0].smallest):
         note += " Green: too small to matter."
     if unknown:
@@ -266,7 +266,7 @@ def best_form(findings: Findings, dataset: str, yardstick: str = PEOPLE) -> str:
         form = max(closer, key=lambda name: closer[name].value)
         row = closer[form]
         small = "" if row.value >= smallest else ", less than matters"
-        interval = ends(*row.interval, ".2f")
+        interval = ends(*row.interval, ".2f", level=row.level)
         sentences.append(
             f"Ask {short(judge)} in the form “{short(form)}”: r with {who} is "
             f"{number(row.value)} higher than in the default form ({interval}){small}."

@@ -12,7 +12,7 @@ from rubriclab.core.topic import MEASURES, Findings, Row
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.figures.pictures import CLICK, Shown, mark, target_cells
 from rubriclab.model.text import count
-from rubriclab.words.phrases import ci, inside, number, value_text
+from rubriclab.words.phrases import ci_of, inside, number, value_text
 from rubriclab.words.several import (
     badge,
     left_out,
@@ -87,8 +87,9 @@ def positions_by_dataset(findings: Findings, *, panel: str = "judge") -> Shown:
         f"even: {named(most)}, {positions_text(most)}. Closest: {named(least)}."
     )
     note = (
-        f"Shares of calls, {ci()}. Without bias every position has {even} (dotted). Green: closer "
-        "to even than the smallest share that matters. Filled: the interval leaves out even."
+        f"Shares of calls, {ci_of(findings)}. Without bias every position has {even} (dotted). "
+        "Green: closer to even than the smallest share that matters. Filled: the interval leaves "
+        "out even."
     )
     too_many = f"only {MOST_PANELS} panels fit"
     if panel == "judge":
@@ -268,7 +269,7 @@ def strength_by_dataset(findings: Findings, measure: str = "v_without_noise") ->
     alt = f"{axis}: {extremes(known)}."
     levels = tuple(short(judge) for judge in judges)
     picture = Picture("strips", (), alt, levels=levels, panels=(panel,))
-    return Shown(title, picture, f"Lines: {ci()}.{simulated_note(findings)}")
+    return Shown(title, picture, f"Lines: {ci_of(findings)}.{simulated_note(findings)}")
 
 
 def panel_of_strips(
@@ -400,7 +401,10 @@ def balancing_helps(findings: Findings, dataset: str) -> Shown:
         smallest=smallest,
         target=0.0,
     )
-    note = f"Lines: {ci()}, each judge on its own. Green: too small to matter. Blue: surely better."
+    note = (
+        f"Lines: {ci_of(findings)}, each judge on its own. Green: too small to matter. Blue: "
+        "surely better."
+    )
     return Shown(title, picture, note + simulated_note(findings))
 
 
@@ -453,7 +457,7 @@ def balanced_against_fixed(
     if apart:
         every = [(f"{judge}, {what}", row) for (judge, what), row in apart.items()]
         alt += f" Differences: {extremes(every)}."
-    note = f"Lines: {ci()}, each judge on its own."
+    note = f"Lines: {ci_of(findings)}, each judge on its own."
     if right is None:
         title = f"**How close do judges come to {whom(findings)}?**"
         one = len({strategy for _, strategy in first}) == 1

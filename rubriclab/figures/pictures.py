@@ -64,7 +64,7 @@ def main_picture(findings: Findings, subject: Subject, condition: int | None = N
         note = "whiskers" if drawn.points[0].has_interval else "no_whiskers"
         if subject.unmoved and code == subject.condition:
             note = "cannot_vary"
-    return Shown(say("picture", tables), drawn, say(note, tables))
+    return Shown(say("picture", tables), drawn, say(note, tables, ci=ci(subject.level)))
 
 
 def _picture_of_kind(findings: Findings, subject: Subject, code: int) -> Picture | None:
@@ -183,7 +183,7 @@ def share_bars(
         (share,) = even
         reference, dotted = f"no bias: {share}", f" A dotted line marks {share}."
     shares = ", ".join(point.text.removesuffix("%") for point in points)
-    intervals = f"with {ci()}" if points[0].has_interval else "without intervals"
+    intervals = f"with {ci(subject.level)}" if points[0].has_interval else "without intervals"
     what, axis = "the share of calls that chose each position", "Position in the list"
     if subject.reorder in CHOICES:
         what, axis = "how often the answer at each position won", "Position"
@@ -222,7 +222,7 @@ def _by_position(subject: Subject, values: Sequence[float], form: str) -> list[P
         if subject.unmoved:
             hover.append("even by design: no score changed with the order")
         else:
-            hover.append(ends(low, high, form) or "no interval")
+            hover.append(ends(low, high, form, level=subject.level) or "no interval")
         if shares and math.isfinite(middle):
             hover.append(f"without position bias: {number(middle, form)}")
         points.append(

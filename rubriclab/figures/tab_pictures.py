@@ -82,7 +82,7 @@ def _difference(row: Row, axis: str, rate: PassRate | None) -> Point:
         kind, form = f"rate_{kind}", f"+{unit_of(row, rate)[1]}"
     label, text = say(f"label_{kind}", ("compare",)), number(row.value * factor, form)
     low, high = sorted(end * factor for end in row.interval)
-    hover = (f"{label}: {text}", axis, ends(low, high, form) or reason(row))
+    hover = (f"{label}: {text}", axis, ends(low, high, form, level=row.level) or reason(row))
     return Point(label, row.value * factor, text, low, high, of=row.of, hover=hover)
 
 

@@ -532,9 +532,9 @@ def _reversal_numbers(row: Row) -> dict[str, str]:
     missing_interval = lowered(reason(row))
     return {
         "size": f"{number(abs(row.value))}{NBSP}points",
-        "inside": ends(low, high, limits=(0.0,)) or missing_interval,
+        "inside": ends(low, high, level=row.level, limits=(0.0,)) or missing_interval,
         "change": f"{number(row.value, '+.2f')}{NBSP}points",
-        "either": ends(*row.interval, limits=(0.0,)) or missing_interval,
+        "either": ends(*row.interval, level=row.level, limits=(0.0,)) or missing_interval,
     }
 
 
@@ -546,11 +546,14 @@ def _gap(subject: Subject) -> str:
     seen = _gap_seen(subject)
     fields = {
         "size": f"{number(row.value)}{NBSP}points",
-        "inside": ends(*row.interval),
+        "inside": ends(*row.interval, level=row.level),
         "apart": f"{number(seen)}{NBSP}points",
         "orders": f"{subject.orders:,}",
     }
-    return _say(subject, "gap" if math.isfinite(seen) else "gap_corrected", **fields)
+    key = "gap_corrected"
+    if math.isfinite(seen):
+        key = "gap_same" if fields["apart"] == fields["size"] else "gap"
+    return _say(subject, key, **fields)
 
 
 # ---------------------------------------------------------------- a verdict's numbers
@@ -571,7 +574,7 @@ def _numbers(subject: Subject, question: str) -> dict[str, str]:
         unit, form, factor = PERCENTAGE_POINTS, f".{LEAST_DECIMALS}f", abs(subject.rate.factor)
     limits = (0.0, verdict.smallest * factor)
     low, high = (end * factor for end in verdict.interval)
-    inside = ends(low, high, form, limits=limits)
+    inside = ends(low, high, form, level=subject.level, limits=limits)
     upper = number(high, form, limits) if math.isfinite(high) else ""
     if inside and verdict.above_zero and not low:
         inside = f"above 0, at most {upper}"

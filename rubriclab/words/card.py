@@ -41,7 +41,7 @@ def expected_error_text(promise: Mapping[str, Any], *, several: bool, rate: Pass
         "error",
         tables,
         distance=points_text(promise["distance"], rate),
-        inside=ends(low, high, form, promise["level"]),
+        inside=ends(low, high, form, level=promise["level"]),
         items=count(promise["items"], "item"),
         margin=points_text(promise["margin"], rate),
     )

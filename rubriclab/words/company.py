@@ -109,7 +109,7 @@ def _advice(found: Company) -> str:
 
 
 # ------------------------------------------------------------------------------------ the numbers
-def _change(verdict: MeanVerdict) -> str:
+def _change(verdict: MeanVerdict, level: float) -> str:
     """Say the size and direction of a mean difference with its interval.
 
     “0.31 points lower (95% CI 0.19 to 0.44)”; with the sign in the interval where the direction is
@@ -118,12 +118,12 @@ def _change(verdict: MeanVerdict) -> str:
     low, high = signed_ends(verdict)
     value, limits = verdict.signed, (0.0, verdict.smallest, -verdict.smallest)
     if not verdict.above_zero:
-        inside = ends(low, high, "+.2f", limits=limits) or lowered(_why(verdict))
+        inside = ends(low, high, "+.2f", level=level, limits=limits) or lowered(_why(verdict))
         return f"{number(value, '+.2f')}{NBSP}points ({inside})"
     way = _say("way_higher" if value > 0 else "way_lower")
     if value < 0:
         low, high = -high, -low
-    return f"{_points(abs(value))} {way} ({ends(max(low, 0.0), high, limits=limits)})"
+    return f"{_points(abs(value))} {way} ({ends(max(low, 0.0), high, level=level, limits=limits)})"
 
 
 def _points(size: float) -> str:
@@ -140,7 +140,7 @@ def _mean_sentence(found: Company) -> str:
     if not math.isfinite(found.mean.value):
         return _why(found.mean)
     key = "mean_equivalent" if found.mean.word == EQUIVALENT else "mean_said"
-    return _say(key, change=_change(found.mean), limit=_points(found.mean.smallest))
+    return _say(key, change=_change(found.mean, found.level), limit=_points(found.mean.smallest))
 
 
 def _word_of_criteria(found: Company) -> QuestionWord:
@@ -158,7 +158,8 @@ def _criteria_sentence(found: Company) -> str:
     named = [k for k in found.named if math.isfinite(found.criteria[k].value)]
     named.sort(key=lambda k: -abs(found.criteria[k].signed))
     parts = [
-        _say("criterion", name=_name(found, k), change=_change(found.criteria[k])) for k in named
+        _say("criterion", name=_name(found, k), change=_change(found.criteria[k], found.level))
+        for k in named
     ]
     said = [f"{'; '.join(parts)}."] if parts else []
     others = [k for k in range(len(found.names)) if k not in named]
@@ -186,7 +187,11 @@ def _single_sentence(findings: Findings, found: Company) -> str:
         "own": number(100 * verdict.own_noise, ".0f"),
         "size": number(100 * max(verdict.value, 0.0), ".0f"),
         "inside": ends(
-            100 * verdict.low, 100 * verdict.high, ".0f", limits=(0.0, 100 * verdict.smallest)
+            100 * verdict.low,
+            100 * verdict.high,
+            ".0f",
+            level=found.level,
+            limits=(0.0, 100 * verdict.smallest),
         ),
         "limit": limit,
         "high": number(100 * verdict.high, ".0f", (100 * verdict.smallest,)),
@@ -245,7 +250,9 @@ def _noise_sentence(findings: Findings, found: Company) -> str:
         0,
     )
     low, high = rows[0].interval
-    inside = ends(100 * low, 100 * high, "+.0f", limits=(0.0,)) or lowered(reason(rows[0]))
+    inside = ends(100 * low, 100 * high, "+.0f", level=rows[0].level, limits=(0.0,)) or lowered(
+        reason(rows[0])
+    )
     difference = f"{number(apart, '+.0f')}{NBSP}percentage points"
     return _say("noise", together=together, alone=alone, difference=difference, inside=inside)
 
@@ -264,7 +271,7 @@ def _people_sentence(findings: Findings, found: Company) -> str:
     rows = findings.select("company_kappa_difference", condition=code)
     (row,) = [row for row in rows if "target" not in row.of]
     apart = shown_difference(together.value, alone.value, 2)
-    inside = ends(*row.interval, "+.2f", limits=(0.0,)) or lowered(reason(row))
+    inside = ends(*row.interval, "+.2f", level=row.level, limits=(0.0,)) or lowered(reason(row))
     return _say(
         "people",
         together=number(together.value),
@@ -283,7 +290,8 @@ def _order_sentence(subject: Subject) -> str:
     return _say(
         "order",
         size=_points(positions.value),
-        inside=ends(*positions.interval, limits=limits) or lowered(_why(positions)),
+        inside=ends(*positions.interval, level=subject.level, limits=limits)
+        or lowered(_why(positions)),
         word=subject.words["positions"],
     )
 

@@ -126,7 +126,7 @@ def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
         "limit": f"{number(limit, form, limits)}{NBSP}{unit}",
         "most": f"{number(row.counts['most'] * abs(factor), form, limits)}{NBSP}{unit}",
         "groups": count(row.estimate.units, "group"),
-        "inside": ends(low, high, form, limits=limits),
+        "inside": ends(low, high, form, level=row.level, limits=limits),
         "size": f"{size}{NBSP}{unit}",
         "position": str(row.of.get("position", "")),
         "target": shorten(str(row.of.get("target", ""))),

@@ -5,8 +5,8 @@ from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
 
 STOPPED_EARLY = (
-    "A run that stops as soon as it can tends to show effects a little too large. The intervals "
-    "allow for that."
+    "A run that stops as soon as it can tends to show effects a little too large. Its intervals "
+    "allow for that: each is a {level} one, so that those of all looks hold in 95%."
 )
 
 
@@ -39,7 +39,7 @@ def stop_words(look: LastLook) -> str:
             f"All questions have their No after {look.units:,} of {count(planned, noun)}. "
             f"{count(look.needless, 'call')} {verb} not needed."
         )
-    return f"{said} {STOPPED_EARLY}"
+    return f"{said} {STOPPED_EARLY.format(level=f'{100 * (1 - look.alpha):.4g}%')}"
 
 
 def method_words(look: LastLook) -> str:

@@ -69,7 +69,7 @@ they mean.
 LARGEST = "Largest"
 SUMMARIES = (MEAN, LARGEST, REJECTED)
 """Columns that sum up the others, in this order."""
-EVEN = "Bold: the 95% CI of this share alone leaves out an even share."
+EVEN = "Bold: the CI of this share alone leaves out an even share."
 IN_BRACKETS = "In brackets: 95% CI, unless another level stands there."
 IN_FILES = "Intervals are in the files for CSV and JSON."
 MEANS = "Means are unweighted, and left out where a number is missing or void."
@@ -657,7 +657,7 @@ class _Sorter:
             text = number(row.value, form)
         text += marks
         short = text
-        level, _, inside = ends(*row.interval, form, row.level).partition(" CI ")
+        level, _, inside = ends(*row.interval, form, level=row.level).partition(" CI ")
         if inside:
             usual = math.isclose(row.level, 0.95)
             text += f" ({inside})" if usual else f" ({inside}; {level} CI)"

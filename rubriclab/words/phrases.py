@@ -120,13 +120,20 @@ def shown_difference(a: float, b: float, decimals: int) -> float:
     return round(round(a, decimals) - round(b, decimals), decimals)
 
 
-def ci(level: float = 0.95) -> str:
-    """Return what an interval is called: “95% CI”."""
-    return f"{100 * level:.4g}% CI"
+def ci(level: float, *others: float) -> str:
+    """Return what intervals at these levels are called: “95% CI”, or “95% to 98.23% CI”."""
+    least, most = min(level, *others, level), max(level, *others, level)
+    lowest, highest = f"{100 * least:.4g}%", f"{100 * most:.4g}%"
+    return f"{lowest} CI" if lowest == highest else f"{lowest} to {highest} CI"
+
+
+def ci_of(findings: Findings, *codes: int) -> str:
+    """Return what intervals about these conditions are called, or about all of the run."""
+    return ci(*findings.levels(*codes))
 
 
 def ends(
-    low: float, high: float, form: str = ".2f", level: float = 0.95, limits: Iterable[float] = ()
+    low: float, high: float, form: str = ".2f", *, level: float, limits: Iterable[float] = ()
 ) -> str:
     """Write “95% CI 0.19 to 0.49”, with the level that it is at; empty where there is none."""
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -340,7 +347,7 @@ def reason(row: Row | None) -> str:
 def inside(row: Row, about: Measure | None = None) -> str:
     """Write the interval of a row as it is put in brackets, or why there is none."""
     about = about or row.about
-    known = ends(*row.interval, about.form, row.level)
+    known = ends(*row.interval, about.form, level=row.level)
     if _of_shares(about):
         known = known.removesuffix("%")
     return known or lowered(reason(row))
@@ -377,7 +384,7 @@ def row_numbers(row: Row, smallest: float = 0.0, rate: PassRate | None = None) -
         unit, form, factor = f"{NBSP}percentage points", ".1f", abs(rate.factor)
     limit = smallest * abs(factor)
     low, high = (factor * end for end in row.interval)
-    known = ends(low, high, form, row.level, (0.0, limit, -limit))
+    known = ends(low, high, form, level=row.level, limits=(0.0, limit, -limit))
     return {
         "size": f"{number(abs(row.value * factor), form)}{unit}",
         "inside": known or lowered(reason(row)),
@@ -394,7 +401,7 @@ def size_numbers(row: Row, smallest: float, rate: PassRate) -> dict[str, str]:
     factor = abs(rate.factor) if row.value >= 0 else -abs(rate.factor)
     limit = smallest * abs(factor)
     low, high = sorted(factor * end for end in row.interval)
-    known = ends(low, high, ".1f", row.level, (0.0, limit, -limit))
+    known = ends(low, high, ".1f", level=row.level, limits=(0.0, limit, -limit))
     return numbers | {"inside": known or numbers["inside"]}
 
 

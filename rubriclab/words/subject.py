@@ -164,6 +164,11 @@ class Subject:
         return moved if first_in_it else -moved
 
     @property
+    def level(self) -> float:
+        """The level of the verdicts' intervals: 0.95, or more after an earlier look at the run."""
+        return 0.95 if self.verdicts is None else 1 - self.verdicts.alpha
+
+    @property
     def in_points(self) -> bool:
         """Return whether leans are points, not shares."""
         return self.reorder in IN_POINTS

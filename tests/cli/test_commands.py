@@ -132,11 +132,16 @@ def test_a_log_that_grows_is_looked_at_as_planned_or_comes_with_a_warning(
     growing_log(file, 25)
     planned = document(capsys, "import", str(file), "--looks", "80", "--store", store)
     assert "warning" not in planned
-    (look,) = document(capsys, "results", planned["run"], "--store", store)["looks"]
+    found = document(capsys, "results", planned["run"], "--store", store)
+    (look,) = found["looks"]
     assert look["units_at"] == [10, 20, 40, 80]
     assert (look["look"], look["units"], look["stops"]) == (2, 20, True)
     said = command(capsys, "results", planned["run"], "--store", store)[1]
     assert "Stopped after 20 of 80 answers:" in said
+    level = f"{100 * found['rows'][0]['level']:.4g}%"
+    assert f"each is a {level} one" in said
+    assert f"({level} CI " in said  # of every interval, since all rest on the same look
+    assert "95% CI" not in said
     growing_log(file, 30)
     again = document(capsys, "import", str(file), "--store", store)
     assert "looking again and again is not guarded" in again["warning"]

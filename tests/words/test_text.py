@@ -19,6 +19,7 @@ from rubriclab.model.text import LabError
 from rubriclab.words.phrases import (
     MINUS,
     NBSP,
+    ci,
     ends,
     lowered,
     name,
@@ -58,9 +59,11 @@ def test_a_rounded_number_stays_on_its_side_of_a_limit() -> None:
 
 
 def test_an_interval_names_its_level_and_a_p_value_its_limit() -> None:
-    assert ends(0.54, 0.67, ".0%") == "95% CI 54 to 67%"
-    assert ends(-0.2, 0.1, "+.2f", 0.99) == f"99% CI {MINUS}0.20 to +0.10"
-    assert ends(math.nan, 0.1) == ""
+    assert ends(0.54, 0.67, ".0%", level=0.95) == "95% CI 54 to 67%"
+    assert ends(-0.2, 0.1, "+.2f", level=0.99) == f"99% CI {MINUS}0.20 to +0.10"
+    assert ends(math.nan, 0.1, level=0.95) == ""
+    assert ci(0.95, 0.95) == "95% CI"
+    assert ci(0.982322, 0.95) == "95% to 98.23% CI"
     assert p_value(0.0004) == f"p{NBSP}<{NBSP}0.001"
     assert p_value(0.0312) == f"p{NBSP}={NBSP}0.031"
     assert p_value(0.314) == f"p{NBSP}={NBSP}0.31"
