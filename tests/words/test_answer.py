@@ -744,7 +744,7 @@ def test_the_orders_furthest_apart_differ_as_seen_and_as_corrected() -> None:
     every = np.concatenate([score, score], axis=1)
     (said,) = answers(made.findings(options(every, ORDERS, np.tile(np.arange(len(ORDERS)), 2))))
     assert (
-        f"The mean scores of the two orders furthest apart differ by 2.00{NBSP}points, or "
+        f"The mean scores of the two orders furthest apart differ by 2.00{NBSP}points, also "
         in said.note
     )
     assert "corrected for being picked out of 10 orders" in said.note
