@@ -22,12 +22,14 @@ SCALE = re.compile(r"(?:score\s+)?(?:range|scale)\s*[:：]", re.I)
 WORD = r"(?:(?:score|level|rating|grade|option)\s+)?"
 UNIT = r"(?:\s*(?:points?|pts?|stars?|punkte?|puntos?|分|点)(?!\w))?"
 SEPARATOR = r"(?:\s*(?:=>|->|→|[=:：|)\t–—])+|\s*[.-](?=\s|$))"
+MARKS = r"[*_]{0,6}"
+"""What is left of bold and italics. Bounded: endless signs would be tried in endless ways."""
 ENTRY = re.compile(
-    rf"{WORD}(?P<score>-?\d{{1,3}})[*_]*{UNIT}[*_]*\s*(?:\((?P<label>[^)]*)\))?[*_]*"
-    rf"(?P<separator>{SEPARATOR})[*_]*(?P<text>.*)",
+    rf"{WORD}(?P<score>-?\d{{1,3}}){MARKS}{UNIT}{MARKS}\s*(?:\((?P<label>[^)]*)\))?{MARKS}"
+    rf"(?P<separator>{SEPARATOR}){MARKS}(?P<text>.*)",
     re.I | re.S,
 )
-LABEL_ALONE = re.compile(rf"{WORD}(?P<score>-?\d{{1,3}})[*_]*{UNIT}\s*\((?P<label>[^)]+)\)", re.I)
+LABEL_ALONE = re.compile(rf"{WORD}(?P<score>-?\d{{1,3}}){MARKS}{UNIT}\s*\((?P<label>[^)]+)\)", re.I)
 """“5 (Excellent)”."""
 HEADING_NUMBER = re.compile(r"\d{1,2}[.)]\s+(?=\S)")
 NUMBER = r"[-+−]?\d+(?:[.,]\d+)?\s*%?"
@@ -73,7 +75,7 @@ CRITERION = re.compile(
 )
 """A usual name of what is judged, alone or before its explanation."""
 SECOND = re.compile(
-    rf"(?:[,;|/…→]|\.{{2,}}|\s[-–—]|\s)\s*[-+−]?\d{{1,3}}{UNIT}\s*[=:：]\s*[^\d\s]",
+    rf"(?:(?:[,;|/…→]|\.{{2,}}|\s[-–—])\s*|(?<=\s))[-+−]?\d{{1,3}}{UNIT}\s*[=:：]\s*[^\d\s]",
     re.I,
 )
 """A second score behind the first in one line."""

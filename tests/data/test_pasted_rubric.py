@@ -3,7 +3,9 @@ refused.
 """
 
 import json
+from contextlib import suppress
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
@@ -260,3 +262,15 @@ def test_numbered_levels_are_still_read() -> None:
         (1, "Clearly wrong"),
         (2, "Right"),
     ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["1" + "*" * 20_000, "1: " + " " * 9_000 + "x", "Note" + " " * 20_000 + "1", "a'" * 10_000],
+)
+def test_endless_signs_are_read_at_once(line: str) -> None:
+    """A pattern that tries all ways to split them would block the lab for hours."""
+    start = perf_counter()
+    with suppress(LabError):
+        rubric_of_text(f"{line}\n2: y")
+    assert perf_counter() - start < 5
