@@ -1,5 +1,7 @@
 """Read a rubric from pasted text: one line per score, below the name of what is judged.
 
+A word of the user's own may come before the scores, if it is the same before all of them.
+
 A line counts only if its form says what it is. A band of scores, a step, a letter grade or any
 other form is refused with its line: a wrong level would be in every judge prompt.
 """
@@ -7,10 +9,11 @@ other form is refused with its line: a wrong level would be in every judge promp
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from textwrap import dedent
 from typing import Any
 
+from rubriclab.data.level_words import look_of, may_name_scores, split_word
 from rubriclab.model.text import LabError, shorten, without_invisible
 
 EXAMPLE = "for example “5: Convincing, weighs the other side”"
@@ -20,7 +23,10 @@ BOLD = re.compile(r"(\*\*|__)(\S(?:.*?\S)?)\1")
 QUOTED = re.compile(r"^\s*> ?", re.M)
 SCALE = re.compile(r"(?:score\s+)?(?:range|scale)\s*[:：]", re.I)
 WORD = r"(?:(?:score|level|rating|grade|option)\s+)?"
-UNIT = r"(?:\s*(?:points?|pts?|stars?|punkte?|puntos?|分|点)(?!\w))?"
+UNIT = (
+    r"(?:\s*(?:points?|pts?|stars?|punkte?|puntos?|sterne?|étoiles?|estrellas?|punt[io]|pontos?"
+    r"|балл(?:а|ов)?|分|点|星|점)(?!\w))?"
+)
 SEPARATOR = r"(?:\s*(?:=>|->|→|[=:：|)\t–—])+|\s*[.-](?=\s|$))"
 MARKS = r"[*_]{0,6}"
 """What is left of bold and italics. Bounded: endless signs would be tried in endless ways."""
@@ -66,7 +72,7 @@ STEP = re.compile(
 )
 """How steps of an instruction begin. Levels describe an answer; steps say what to do."""
 CRITERION = re.compile(
-    r"(?:[^\W\d_]+\s+)?(?:accuracy|adequacy|clarity|coherence|completeness|conciseness|consistency"
+    r"(?P<before>[^\W\d_]+\s+)?(?:accuracy|adequacy|clarity|coherence|completeness|conciseness|consistency"
     r"|content|correctness|creativity|depth|empathy|engagement|factuality|faithfulness|fluency"
     r"|grammar|groundedness|harmlessness|helpfulness|honesty|informativeness|naturalness"
     r"|organi[sz]ation|originality|readability|relevance|safety|structure|style|tone|toxicity"
@@ -74,6 +80,15 @@ CRITERION = re.compile(
     re.I,
 )
 """A usual name of what is judged, alone or before its explanation."""
+NOUN = re.compile(r"(?:answer|score|use|lies|list|review|return|count|look|judge)\b", re.I)
+"""Verbs of steps that are nouns too: “Answer is wrong” describes an answer."""
+REMARK = re.compile(
+    r"(?:see|be|please|remember|ignore|keep in mind|do not|don['’]t|siehe|vgl|bitte|beachten?"
+    r"|voir|véase|ver)\b",
+    re.I,
+)
+"""How remarks to the judge or to the reader begin."""
+NOTE = re.compile(r"(?:note|remark|hint|important|hinweis|anmerkung|wichtig)\s*[:：]\s*", re.I)
 SECOND = re.compile(
     rf"(?:(?:[,;|/…→]|\.{{2,}}|\s[-–—])\s*|(?<=\s))[-+−]?\d{{1,3}}{UNIT}\s*[=:：]\s*[^\d\s]",
     re.I,
@@ -91,6 +106,8 @@ TABLE_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")
 SCORES = {"score", "scores", "points", "level", "rating", "grade", "value"}
 TEXTS = {"description", "meaning", "text", "criteria", "definition", "explanation", "anchor"}
 LABELS = {"label", "name"}
+MOST_NAMED = 5
+"""Missing scores that a refusal lists: a reader sees the kind from a few."""
 
 
 @dataclass
@@ -144,8 +161,39 @@ def criteria_of_text(text: str) -> list[dict[str, Any]]:
     table = _table(whole)
     if table is not None:
         return [table]
+    word = _word_before_scores(whole)
+    if word:
+        lines = [_without_word(line, word) for line in lines]
+        whole = [line for line in lines if line.plain]
     _refuse_headings_that_may_be_scores(whole)
     _refuse_fractions(whole)
+    criteria = _criteria(lines, whole)
+    _refuse_numbered_criteria(whole)
+    if not any(criterion.options for criterion in criteria):
+        raise LabError(f"No scores found. Write one score per line, {EXAMPLE}.{_nearest(whole)}")
+    for criterion in criteria:
+        if not criterion.options:
+            raise criterion.head[0].refused(
+                "no score follows. Put the name of what is judged above its scores, or leave this "
+                "line out."
+            )
+        _refuse_score_as_name(criterion)
+        if word:
+            _require_whole_scale(criterion, word)
+    return [_values(criterion, k) for k, criterion in enumerate(criteria, 1)]
+
+
+def word_before_scores(text: str) -> str:
+    """Return the word of the user's own before all scores of a pasted text; empty for none.
+
+    Raises LabError like ``criteria_of_text``.
+    """
+    whole = [line for line in _lines(text) if line.plain]
+    return "" if _table(whole) is not None else _word_before_scores(whole)
+
+
+def _criteria(lines: list[_Line], whole: list[_Line]) -> list[_Criterion]:
+    """Return the criteria of the lines, of which ``whole`` are those with a text."""
     criteria: list[_Criterion] = []
     current, blank = _Criterion(), False
     for line in lines:
@@ -165,16 +213,7 @@ def criteria_of_text(text: str) -> list[dict[str, Any]]:
             current.head.append(_head(line, first=not current.head))
         blank = False
     criteria.append(current)
-    _refuse_numbered_criteria(whole)
-    if not any(criterion.options for criterion in criteria):
-        raise LabError(f"No scores found. Write one score per line, {EXAMPLE}.{_nearest(whole)}")
-    for criterion in criteria:
-        if not criterion.options:
-            raise criterion.head[0].refused(
-                "no score follows. Put the name of what is judged above its scores, or leave this "
-                "line out."
-            )
-    return [_values(criterion, k) for k, criterion in enumerate(criteria, 1)]
+    return criteria
 
 
 def _nearest(lines: list[_Line]) -> str:
@@ -198,6 +237,134 @@ def _lines(text: str) -> Iterator[_Line]:
         plain = BULLET.sub("", BOLD.sub(r"\2", bare[len(hashes) :]), count=1)
         plain = plain.replace("−", "-")
         yield _Line(number, raw, plain.strip() if bare else "", hashes)
+
+
+def _score_of(plain: str) -> int | None:
+    """Return the score that a line begins with; None for a line of another form."""
+    if re.match(r"\d{1,3}:\d", plain):  # a time or a ratio
+        return None
+    found = ENTRY.fullmatch(plain) or LABEL_ALONE.fullmatch(plain)
+    return int(found["score"]) if found is not None else None
+
+
+def _worded(line: _Line) -> tuple[str, int] | None:
+    """Return the word and the score that a line begins with, as “Note 1: …”; None without."""
+    parts = split_word(line.plain)
+    score = _score_of(parts[1]) if parts is not None and _score_of(line.plain) is None else None
+    return None if parts is None or score is None else (parts[0], score)
+
+
+def _may_name_scores(word: str) -> bool:
+    is_step = STEP.match(word) is not None and not word.casefold().startswith("score")
+    return may_name_scores(word) and not is_step
+
+
+def _word_before_scores(lines: list[_Line]) -> str:
+    """Return the word that is before every score; empty if scores have no word of their own.
+
+    Raises LabError if the words before numbers name no scores, or if there are several.
+    """
+    for line in lines:
+        is_numbered_heading = line.heading and HEADING_NUMBER.match(line.plain)
+        if _score_of(line.plain) is not None and not is_numbered_heading:
+            return ""
+    words = [(line, *worded) for line in lines if (worded := _worded(line)) is not None]
+    scores: dict[str, set[int]] = {}
+    for _, word, score in words:
+        scores.setdefault(look_of(word), set()).add(score)
+    if all(len(several) == 1 for several in scores.values()):
+        return ""
+    first: tuple[_Line, str] | None = None
+    for line, word, _ in words:
+        if NAMED.match(line.plain):  # “Criterion 2: Depth” may be above the scores
+            continue
+        if not _may_name_scores(word):
+            raise line.refused(_no_score(word))
+        first = first or (line, word)
+        if bool(line.heading) != bool(first[0].heading):
+            raise line.refused(
+                f"“{shorten(word)}” is in a heading in some lines, and not in others. Write one "
+                f"score per line, {EXAMPLE}."
+            )
+        if look_of(word) != look_of(first[1]):
+            raise line.refused(
+                f"“{shorten(word)}” is before a number here, but “{shorten(first[1])}” in line "
+                f"{first[0].number:,}. Use the same word for all scores. Other lines begin "
+                "without a number."
+            )
+    return first[1] if first is not None else ""
+
+
+def _no_score(word: str) -> str:
+    return (
+        f"“{shorten(word)}” before a number does not name a score. Leave such lines out. Write "
+        f"one score per line, {EXAMPLE}."
+    )
+
+
+def _without_word(line: _Line, word: str) -> _Line:
+    """Return a line without the word that is before every score.
+
+    Raises LabError for what may be a remark or a step, or has a second score.
+    """
+    parts = split_word(line.plain)
+    own = parts is not None and look_of(parts[0]) == look_of(word)
+    plain = parts[1] if parts is not None and own else line.plain
+    name = r"(?<!\w)" + r"\s+".join(map(re.escape, word.split())) + r"\s*"
+    if re.match(rf"{name}[:：–—-]", plain, re.I):
+        raise line.refused(f"a remark or a score? Leave it out, or write it {EXAMPLE}.")
+    second = rf"{name}#?[(\[]?-?\d{{1,3}}{UNIT}\s*[)\]]?\s*(?:[=:：|→]|[-–—][\s>])"
+    if re.search(second, plain, re.I):
+        raise line.refused("several scores in one line. Write each on its own line.")
+    if not own:
+        return line
+    found = ENTRY.fullmatch(plain)
+    if found is None:
+        return replace(line, plain=plain)
+    text = found["text"].strip()
+    if REMARK.match(text) or not NOUN.match(text):
+        _refuse_step(line, text)
+    if REMARK.match(text):
+        raise line.refused(
+            f"a remark or a score? Leave remarks out. If it is a score, write it {EXAMPLE}."
+        )
+    criterion = CRITERION.match(text)
+    if criterion is not None and not criterion["before"]:
+        raise line.refused(
+            "the name of a criterion or a score? Write names of criteria without a number, each "
+            f"with its scores below. Write a score {EXAMPLE}."
+        )
+    if found["separator"].strip() in (".", ")"):  # behind a word it is no numbered list
+        start, end = found.span("separator")
+        plain = f"{plain[:start]}: {plain[end:]}"
+    return replace(line, plain=plain)
+
+
+def _require_whole_scale(criterion: _Criterion, word: str) -> None:
+    """Raise LabError if numbers are missing behind a word: they may number something else."""
+    scores = sorted({option["score"] for option in criterion.options})
+    missing = [k for k in range(scores[0], scores[-1]) if k not in scores]
+    if missing and criterion.marked is not None:
+        few = ", ".join(map(str, missing[:MOST_NAMED])) + (", …" if missing[MOST_NAMED:] else "")
+        listed = ", ".join(map(str, scores))
+        raise criterion.marked.refused(
+            f"“{shorten(word)}” is before {listed}, but not before {few}. If these are the scores, "
+            f"write them without the word, {EXAMPLE}."
+        )
+
+
+def _refuse_score_as_name(criterion: _Criterion) -> None:
+    """Raise LabError for a line like “Note 3 – good” above 2 and 1: it may be a score."""
+    scores = {option["score"] for option in criterion.options}
+    for line in criterion.head:
+        worded = _worded(line)
+        if worded is None or not _may_name_scores(worded[0]) or worded[1] in scores:
+            continue
+        if min(scores) - 1 <= worded[1] <= max(scores) + 1:
+            raise line.refused(
+                "a score, or the name of what is judged? Write all scores in the same way, and a "
+                f"name without a number, {EXAMPLE}."
+            )
 
 
 def _plain_entries(lines: list[_Line]) -> bool:
@@ -351,6 +518,16 @@ def _refuse_step(line: _Line, description: str) -> None:
         )
 
 
+def _why(word: str) -> str:
+    """Say why a line with a word before its number is no score, among scores without that word."""
+    if not _may_name_scores(word):
+        return _no_score(word)
+    return (
+        f"“{shorten(word)}” before a number names a score only if all scores have it, at least "
+        f"two. Write all scores in the same way, {EXAMPLE}."
+    )
+
+
 def _goes_on(line: _Line) -> bool:
     """Return whether a line continues the one above: indented, a bullet, or in lower case."""
     return (
@@ -362,7 +539,10 @@ def _goes_on(line: _Line) -> bool:
 
 def _add(option: dict[str, Any], line: _Line) -> None:
     """Append a line to the description above. Raises LabError if it may be something else."""
-    if SHORT_NAME.match(line.plain) or (option["description"] and not _goes_on(line)):
+    worded, is_name = _worded(line), SHORT_NAME.match(line.plain)
+    if worded is not None and (is_name or _may_name_scores(worded[0])):
+        raise line.refused(f"neither a score nor the rest of the line above: {_why(worded[0])}")
+    if is_name or (option["description"] and not _goes_on(line)):
         raise line.refused(
             "neither a score nor the rest of the line above. Indent it if it belongs to that "
             "line. Put the name of what is judged above the scores, after a blank line. Leave "
@@ -379,8 +559,15 @@ def _head(line: _Line, *, first: bool) -> _Line:
         )
     if SCALE.match(line.plain):
         raise line.refused("the scores themselves give the scale. Leave this line out.")
+    note = NOTE.match(line.plain)
+    said = line.plain[note.end() :] if note else ""
+    if REMARK.match(said) or STEP.match(said):
+        raise line.refused("unclear above the scores: this looks like a remark. Leave remarks out.")
     named = NAMED.match(line.plain) if first else ABOUT.match(line.plain)
     if not first and named is None and SHORT_NAME.match(line.plain):
+        worded = _worded(line)
+        if worded is not None:
+            raise line.refused(f"unclear above the scores: {_why(worded[0])}")
         raise line.refused(
             "unclear above the scores. Write “name: what is judged” in one line, and each score "
             f"on its own line, {EXAMPLE}."

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rubriclab.data.pasted_rubric import word_before_scores
 from rubriclab.data.rubrics import pasted_form, rubric_of_text
 from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.text import shorten
@@ -73,6 +74,8 @@ def understood(text: str) -> Understood:
     if form == "YAML":
         text, notes = commas_kept(text)
     rubric = rubric_of_text(text)
+    if form not in ("JSON", "YAML") and (word := word_before_scores(text)):
+        notes.append(f"“{shorten(word)}” before each score is left out: the judge sees the number.")
     criteria = rubric.criteria
     return Understood(
         form=form,

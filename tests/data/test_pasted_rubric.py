@@ -264,6 +264,131 @@ def test_numbered_levels_are_still_read() -> None:
     ]
 
 
+GERMAN = """Hilfreichkeit der Antwort
+Note 1: Nicht hilfreich, am Thema vorbei
+Note 2: Kaum hilfreich
+Note 3: Teilweise hilfreich
+"""
+
+
+def test_a_word_of_any_language_before_all_scores_is_read() -> None:
+    assert levels(GERMAN) == [
+        (
+            "Hilfreichkeit der Antwort",
+            "",
+            {1: "Nicht hilfreich, am Thema vorbei", 2: "Kaum hilfreich", 3: "Teilweise hilfreich"},
+        )
+    ]
+    assert read_rubric(GERMAN.encode(), "note.txt") == rubric_of_text(GERMAN)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Punkte 1 – bad\nPunkte 2 – good",
+        "Level 1 = bad\nLevel 2 = good",
+        "Stufe 2) good\nStufe 1) bad",
+        "Rating of 2: good\nRating of 1: bad",
+        "分数 2：good\n分数 1：bad",
+        "分数2：good\n分数1：bad",
+        "अंक 1: bad\nअंक 2: good",
+        "Niveau 1. bad\nNiveau 2. good",
+        "Оценка 1: bad\nоценка 2: good",
+        "[Note 1] bad\n[Note 2] good",
+        "(Note 1): bad\n(Note 2): good",
+        "Note (1) - bad\nNote (2) - good",
+        "**Note 1:** bad\n**Note 2:** good",
+        "* **Note 1** → bad\n* **Note 2** → good",
+        "### Note 1: bad\n### Note 2: good",
+        "Note 1 (bad)\nNote 2 (good)",
+        "Note 1:\nbad\nNote 2:\ngood",
+        "1 Punkt: bad\n2 Punkte: good",
+        "2 stars - good\n1 star - bad",
+        "1 Stern: bad\n2 Sterne: good",
+        "1 балл: bad\n2 балла: good",
+    ],
+)
+def test_forms_of_a_word_at_a_score_are_read(text: str) -> None:
+    assert [said for _, _, said in levels(text)] == [{1: "bad", 2: "good"}]
+
+
+def test_descriptions_and_criteria_go_on_behind_a_word() -> None:
+    text = (
+        "Criterion 1: Klarheit\nNote 1: unklar,\n  kaum zu verstehen\nNote 2: klar\n- mit Beispiel"
+        "\n\nTiefe: wie tief?\nNote 1: Answer is flat\nNote 2: Answer is deep\nNote 3: deepest"
+    )
+    assert levels(text) == [
+        ("Klarheit", "", {1: "unklar, kaum zu verstehen", 2: "klar mit Beispiel"}),
+        ("Tiefe", "wie tief?", {1: "Answer is flat", 2: "Answer is deep", 3: "deepest"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("Step", "Example", "Good example", "Criterion", "Question", "Rule", "Part", "Point"),
+        *("Schritt", "Beispiel", "Kriterium", "Frage", "Regel", "Punkt", "Nr.", "mindestens"),
+        *("at least", "Étape", "Pregunta", "Шаг", "步骤", "Add", "Rank"),
+    ],
+)
+def test_words_that_name_no_score_are_refused(word: str) -> None:
+    """Alone, and above, between and below scores."""
+    lines = f"{word} 1: kind\n{word} 2: kinder"
+    for text in (f"Help\n{lines}", f"Help\n{lines}\nNote 1: a\nNote 2: b"):
+        with pytest.raises(LabError, match=rf"Line [23], .*“{word}” before a number does not name"):
+            rubric_of_text(text)
+    for text in (f"Help\n{lines}\nScore 1: a\nScore 2: b", f"Help\n1: a\n2: b\n{lines}"):
+        with pytest.raises(LabError, match=r"Line [24], .*(does not name|more than one score)"):
+            rubric_of_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Note 1: a\nNote 2: b\nStufe 3: c", "Line 3, .*“Stufe” is before a number here, but “No"),
+        ("Stufe 3: c\nNote 2: b\nNote 1: a", "Line 2, .*“Note” is before a number here"),
+        ("Note 3: c\n2: b\n1: a", "Line 1, .*a score, or the name of what is judged"),
+        ("Help\nNote 1 – a\nNote 2 – b\n3: c\n4: d", "Line 3, .*a score, or the name"),
+        ("Note 1: a\nNote 2: b\n3: c", "Line 2, .*only if all scores have it"),
+        ("Help\nScore 1: a\nScore 2: b\nNote 1: see the manual", "Line 4, .*only if all scores"),
+        ("Help\nScore 1: a\nScore 2: b\n- Note 3 – top", "Line 4, .*only if all scores have it"),
+        ("Help\nScore 1: a\nScore 2: b\n\nNote 1: see the manual", "Line 5, .*no score follows"),
+        ("Help\nNote 1: a", "Line 2, .*only if all scores have it, at least two"),
+        ("Note 1: a\nNote 2: b\nNote 2: c", "the score “2” twice"),
+        ("Note 1: a\nNote 3: b\nNote 5: c", "“Note” is before 1, 3, 5, but not before 2, 4"),
+        ("Note 1: a\nNote 2: b\n\nDepth\nNote 1: a\nNote 4: b", "not before 2, 3"),
+        ("- Note 1: a\n- Note 2: b\n- Note 3 c", "Line 3, .*a number, but not a score with its"),
+        ("Note 1 – a; Note 2 – b\nNote 3 – c", "Line 1, .*several scores in one line"),
+        ("Note 1: a\nNote 2: b\n  (Note 3 – c)", "Line 3, .*several scores in one line"),
+        ("Note 1-2: a\nNote 3: b\nNote 4: c", "Line 1, .*several scores in one line"),
+        ("Note 1: a\nNote 1,5: b\nNote 2: c", "Line 2, .*Double the scores"),
+        ("Note: be strict\nNote 1: a\nNote 2: b", "Line 1, .*a remark or a score"),
+        ("Note 1: see the manual\nNote 2: be strict", "Line 1, .*a remark or a score"),
+        ("Phrase 1: Compare it\nPhrase 2: Give a mark", "Line 1, .*like a step to follow"),
+        ("Note 1: Is it good?\nNote 2: Is it bad?", "Line 1, .*a question to answer"),
+        ("Bereich 1: Clarity\nBereich 2: Depth", "Line 1, .*the name of a criterion"),
+        ("# Note 1: a\nNote 2: b\nNote 3: c", "Line 2, .*in a heading in some lines"),
+        ("Note 1: a\n 1. b\n 2. c\nNote 2: d", "Line 4, .*only if all scores have it"),
+        ("Note 1: a\nNote 2: b\nN/A: c", "Line 3, .*a level without a score"),
+        ("Q1: a\nQ2: b", "Line 2, .*unclear above the scores"),
+        ("Um 10:30 Uhr: a\nUm 11:30 Uhr: b", "No scores found"),
+        ("Note: be strict\n1: a\n2: b", "Line 1, .*looks like a remark"),
+        ("Help\nNote: Give no points for style\n1: a\n2: b", "Line 2, .*looks like a remark"),
+    ],
+)
+def test_a_word_before_numbers_is_no_score_in_doubt(text: str, words: str) -> None:
+    with pytest.raises(LabError, match=words):
+        rubric_of_text(text)
+
+
+def test_a_word_with_a_number_may_still_name_what_is_judged() -> None:
+    text = "Question 1: clear?\nScore 1: no\nScore 2: yes\n\nAufgabe 2: tief?\n1: no\n3: yes"
+    assert levels(text) == [
+        ("Question 1", "clear?", {1: "no", 2: "yes"}),
+        ("Aufgabe 2", "tief?", {1: "no", 3: "yes"}),
+    ]
+
+
 @pytest.mark.parametrize(
     "line",
     ["1" + "*" * 20_000, "1: " + " " * 9_000 + "x", "Note" + " " * 20_000 + "1", "a'" * 10_000],

@@ -48,6 +48,13 @@ def test_a_score_without_a_description_is_said() -> None:
     assert read.bare() == ["Score 2 has no description. The judge would see only the number."]
 
 
+def test_a_word_that_is_left_out_before_scores_is_said() -> None:
+    read = understood("Hilfe\nNote 1: kaum\nNote 2: ganz")
+    assert read.sentence() == "Read as one score per line: two scores, 1 and 2."
+    assert read.notes == ("“Note” before each score is left out: the judge sees the number.",)
+    assert understood("Help\nScore 1: no\nScore 2: yes").notes == ()
+
+
 @pytest.mark.parametrize(
     ("text", "nearest"),
     [
