@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state
+from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state, waiting_paste
 from rubriclab.app.browser_tab import draw_tab, this_tab
 from rubriclab.app.draft import Before, Draft, changed, draft, study_toml
 from rubriclab.app.forms import ask, download, forget, open_row, open_step, step, upload
@@ -85,10 +85,10 @@ def page() -> None:
     if "setup shelved" in st.session_state:
         st.button("Back to my set-up", icon=":material/undo:", type="tertiary", on_click=_back)
     held = draft()
-    if waiting := setup_rubric.waiting():
-        held.problems[2] = waiting
-    elif held.problems.get(2) == setup_rubric.NOT_USED:
+    if waiting_paste.is_reason(held.problems.get(2, "")):
         del held.problems[2]
+    if why := waiting_paste.reason():
+        held.problems.setdefault(2, why)
     left, right = st.columns([2, 1], gap="large")
     with left:
         for number, (title, part) in STEPS.items():
@@ -141,6 +141,7 @@ def _restore() -> None:
         return
     if draft().study.data:
         st.session_state["setup shelved"] = held
+        st.session_state["setup shelved texts"] = text.typed
         return
     _begin(held)
     _open_single_rows(held)
@@ -253,7 +254,7 @@ def _planned(held: Draft) -> tuple[tuple[Plan, Estimate] | None, str]:
     try:
         plan = held.plan()
         unconfirmed = "Confirm the columns in step 1 first." if held.unconfirmed else ""
-        return plan, unconfirmed or setup_rubric.waiting()
+        return plan, unconfirmed or waiting_paste.reason()
     except LabError as fault:
         return None, str(fault)
 
@@ -588,8 +589,9 @@ def load_run(run_id: str, also: str = "", fix: str = "") -> None:
                 for judge in judges
             )
         )
-    if draft().study.data:
+    if draft().study.data or waiting_paste.texts():
         st.session_state["setup shelved"] = draft()
+        st.session_state["setup shelved texts"] = waiting_paste.texts()
     _begin(held)
     step = 3 if fix else 2
     open_step(4 if also else step)
@@ -621,13 +623,14 @@ def _begin(held: Draft) -> None:
     st.session_state["setup draft"] = held
     if any(judge.about.runs_code for judge in held.study.judges):
         held.problems[3] = "Look at the file that the judge runs in step 3 first."
-    forget("rubric-", "orders-", "launch-name", "launch-known", "launch-stop")
+    forget("rubric-", "own-", "orders-", "launch-name", "launch-known", "launch-stop")
     for name in ("data", "judge"):
         open_row(name, None)
 
 
 def _back() -> None:
     _begin(st.session_state.pop("setup shelved"))
+    waiting_paste.put_back(st.session_state.pop("setup shelved texts", {}))
     open_step(0)
 
 

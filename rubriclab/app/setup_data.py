@@ -29,6 +29,7 @@ from rubriclab.app.forms import (
 )
 from rubriclab.app.frame import announce, faults, go, off_scale, safe
 from rubriclab.app.setup_rubric import rubric_file
+from rubriclab.app.waiting_paste import restart_rubric
 from rubriclab.core.looks import with_planned_looks
 from rubriclab.data.answers_per_row import one_answer_a_row
 from rubriclab.data.items import MOST_MARKS, guess_columns, marks_of_no_rating
@@ -168,7 +169,8 @@ def _put(held: Draft, number: int, part: DataPart) -> None:
     every_has_one = all(other.published or other.sample or other.rubric for other in data)
     if held.study.rubric is None and not every_has_one:
         held.set_rubric(written(sample_rubric()))
-    forget("rubric-", "data-")
+    forget("data-")
+    restart_rubric()
 
 
 # ---------------------------------------------------------------- a file

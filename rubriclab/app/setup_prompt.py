@@ -11,6 +11,7 @@ import streamlit as st
 from rubriclab.app.draft import Draft, written
 from rubriclab.app.forms import ask, field, forget, upload
 from rubriclab.app.frame import safe, verbatim
+from rubriclab.app.waiting_paste import restart_rubric
 from rubriclab.data.limits import MAX_PLAIN
 from rubriclab.model.study import PromptFile, PromptPart, read_prompt, validated
 from rubriclab.model.text import LabError, shorten
@@ -149,7 +150,8 @@ def _use(held: Draft, prompts: list[PromptFile]) -> None:
     vary = design.vary.model_copy(update={"prompt": names if len(names) > 1 else ()})
     held.change(prompt=part, design=design.model_copy(update={"vary": vary}))
     held.uploads.version += 1
-    forget("own-", "rubric-")
+    forget("own-")
+    restart_rubric()
     st.rerun()
 
 

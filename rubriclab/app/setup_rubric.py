@@ -5,13 +5,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rubriclab.app import setup_prompt
+from rubriclab.app import setup_prompt, waiting_paste
 from rubriclab.app.draft import Draft, draft, written
 from rubriclab.app.forms import SETUP, ask, editor, field, forget, segments, upload
 from rubriclab.app.frame import faults, safe
 from rubriclab.data.rubrics import read_rubric, rubric_notes
 from rubriclab.data.sample import sample_rubrics
-from rubriclab.data.understood import Understood, count_word, listed_numbers, understood
+from rubriclab.data.understood import Understood, listed_numbers, understood
 from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.passing import MOST_LABEL, check_cut, passing_score
 from rubriclab.model.text import LabError, count, shorten
@@ -28,11 +28,6 @@ COLUMNS = {
     "Description": st.column_config.TextColumn(width="large"),
     "Label": st.column_config.TextColumn(width="small"),
 }
-NOT_USED = (
-    "You pasted a rubric that is not used yet. Press the button below it in step 2, or empty the "
-    "box."
-)
-"""Why a study with a waiting paste cannot be launched."""
 
 
 def summary(held: Draft) -> str:
@@ -57,12 +52,14 @@ def body(held: Draft) -> None:
         return
     ready = {_title(rubric): rubric for rubric in sample_rubrics()}
     same = [title for title, rubric in ready.items() if held.study.rubric == written(rubric)]
+    box = waiting_paste.waiting()
     kind = segments(
         "Which rubric?",
         SETUP["rubric"]["kinds"],
         key="rubric-kind",
-        start="own" if _pasted() else _origin(held, is_ready=bool(same)),
+        start=box.kind if box is not None else _origin(held, is_ready=bool(same)),
     )
+    waiting_paste.say_waiting(kind)
     if held.before is not None:
         held.keep_wording = ask(
             st.checkbox,
@@ -109,7 +106,7 @@ def _ask_for_file(held: Draft, name: str) -> None:
     file = rubric_file("This rubric", held, "named")
     if file is not None:
         held.uploads.rubrics[name] = file[1]
-        forget("rubric-")
+        waiting_paste.restart_rubric()
         st.rerun()
 
 
@@ -132,7 +129,7 @@ def _title(rubric: Rubric) -> str:
 
 def _into_table(rubric: Rubric) -> None:
     """Fill the table of own words from a rubric, so that it can be edited. This is a callback."""
-    forget("rubric-")
+    waiting_paste.restart_rubric()
     draft().set_rubric(written(rubric))
     st.session_state["rubric-kind"] = "own"
 
@@ -186,21 +183,6 @@ def _own(held: Draft) -> None:
     _cut(held, typed)
 
 
-def _pasted() -> str:
-    """Return what is in the box for a pasted rubric."""
-    return str(st.session_state.get("rubric-pasted", "")).strip()
-
-
-def waiting() -> str:
-    """Say that a pasted rubric is not used yet; empty if there is none.
-
-    The study would go on with the rubric before it, which nobody would notice.
-    """
-    if not _pasted() or st.session_state.get("rubric-kind", "own") != "own":
-        return ""
-    return NOT_USED
-
-
 def _pasted_or_uploaded(held: Draft) -> Rubric | None:
     """Draw the box for a text and the uploader; return their rubric once, or None.
 
@@ -240,10 +222,8 @@ def _say_understood(read: Understood) -> None:
         for note in (*read.bare(), *read.notes):
             st.caption(safe(note, 400))
         with st.container(horizontal=True):
-            scores = len(read.rubric.criteria[0].scores)
-            keep = f"Keep {count_word(scores)} scores" if read.missing else "Use this rubric"
             st.button(
-                keep,
+                waiting_paste.use_label(read),
                 type="primary",
                 icon=":material/check:",
                 on_click=_use_pasted,

@@ -1022,6 +1022,68 @@ def test_a_study_with_a_waiting_paste_cannot_be_launched(lab: Lab) -> None:
     assert "is not used yet" not in texts(app)
 
 
+def waiting_rubric(app: AppTest, text: str = "3: Good\n2: Fair\n1: Bad") -> AppTest:
+    """The visit after a rubric was pasted in step 2 and not used."""
+    app = step(app, 2).segmented_control(key="rubric-kind").set_value("own").run()
+    return app.text_area(key="rubric-pasted").set_value(text).run()
+
+
+def test_a_waiting_paste_is_kept_and_holds_the_launch_when_data_come_later(lab: Lab) -> None:
+    app = confirmed(step(waiting_rubric(lab("setup")), 1))
+    assert healthy(app).button(key="launch-go").disabled
+    assert "Press “Use this rubric” in step 2, or clear the box." in texts(app)
+    app = step(app, 2)
+    assert app.text_area(key="rubric-pasted").value == "3: Good\n2: Fair\n1: Bad"
+    app = pressed(app, "Use this rubric")
+    assert not healthy(app).button(key="launch-go").disabled
+    assert held(app).rubric().criteria[0].scores == (1, 2, 3)
+
+
+def test_a_waiting_paste_holds_the_launch_under_another_rubric_too(lab: Lab) -> None:
+    app = waiting_rubric(confirmed(lab("setup")))
+    app = app.segmented_control(key="rubric-kind").set_value("ready").run()
+    assert healthy(app).button(key="launch-go").disabled
+    assert "Choose “Write or paste” in step 2 to use it, or clear it there." in texts(app)
+    assert step(app, 3).button(key="launch-go").disabled
+    app = pressed(step(app, 2), "Clear the rubric")
+    assert not healthy(app).button(key="launch-go").disabled
+    assert "is not used yet" not in texts(app)
+
+
+def test_a_waiting_paste_that_cannot_be_read_says_what_to_do(lab: Lab) -> None:
+    app = waiting_rubric(confirmed(lab("setup")), "Step 1: read it\nStep 2: give a score")
+    assert "“Step” before a number does not name a score" in app.error[0].value
+    assert app.button(key="launch-go").disabled
+    assert "The lab cannot read it. Correct it in step 2, or clear the box." in texts(app)
+    app = app.text_area(key="rubric-pasted").set_value("").run()
+    assert not healthy(app).button(key="launch-go").disabled
+
+
+def test_a_waiting_judge_prompt_holds_the_launch(lab: Lab) -> None:
+    app = step(confirmed(lab("setup")), 2)
+    app = app.segmented_control(key="rubric-kind").set_value("prompt").run()
+    text = "Rate this answer: Una respuesta bastante larga, la número 0.\n1: bad\n2: fair\n3: good"
+    app = app.text_area(key="own-text").set_value(text).run()
+    assert healthy(app).button(key="launch-go").disabled
+    assert "You pasted a judge prompt that is not used yet." in texts(app)
+    assert step(app, 3).button(key="launch-go").disabled
+    app = pressed(step(app, 2), "Use this list")
+    assert not healthy(app).button(key="launch-go").disabled
+
+
+def test_a_waiting_paste_is_back_with_the_set_up_that_was_put_aside(lab: Lab) -> None:
+    app = step(confirmed(lab("setup")), 3)
+    app.button_group(key="judge-where").set_value("simulated").run()
+    run_id = launched(app)
+    app = waiting_rubric(confirmed(lab("setup")))
+    app.query_params["again"] = run_id
+    app = app.run()
+    assert "is not used yet" not in texts(app)
+    app = pressed(app, "Back to my set-up")
+    assert app.button(key="launch-go").disabled
+    assert "You pasted a rubric that is not used yet." in texts(app)
+
+
 @pytest.mark.thorough
 def test_the_same_launch_under_another_name_says_which_run_it_opens(lab: Lab) -> None:
     app = step(confirmed(lab("setup")), 3)
