@@ -154,6 +154,7 @@ def _method_sizes(findings: Findings, subject: Subject) -> dict[str, str]:
         "share": f"{100 * small.share:.3g}",
         "single": f"{100 * small.single:.3g}",
         "units": count(subject.units, subject.unit),
+        "level": f"{100 * subject.level:.4g}%",
         "seed": str(SEED),
         "deals": f"{DEALS:,}",
         "draws": f"{DRAWS:,}",

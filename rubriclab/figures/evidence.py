@@ -254,6 +254,8 @@ def _how_far(subject: Subject, swings: list[Swing], judged: int) -> str:
         return say("changed", WORDS, changed=f"{moved:,}", many=many)
     widest = sum(swing.apart == swings[0].apart for swing in swings)
     picked = "one_of" if widest > 1 else "widest"
+    if 1 < widest == len(swings):
+        picked = "all_alike"
     fields = {"widest_of": f"{widest:,}", "many": many}
     short = max(subject.scores) - min(subject.scores) < FAR
     far = moved if short else counts.two_or_more

@@ -4,11 +4,6 @@ from rubriclab.core.looks import LastLook
 from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
 
-STOPPED_EARLY = (
-    "A run that stops as soon as it can tends to show effects a little too large. Its intervals "
-    "allow for that: each is a {level} one, so that those of all looks hold in 95%."
-)
-
 
 def noun_of(look: LastLook) -> str:
     """Return what a unit of a look is called."""
@@ -39,7 +34,8 @@ def stop_words(look: LastLook) -> str:
             f"All questions have their No after {look.units:,} of {count(planned, noun)}. "
             f"{count(look.needless, 'call')} {verb} not needed."
         )
-    return f"{said} {STOPPED_EARLY.format(level=f'{100 * (1 - look.alpha):.4g}%')}"
+    level = f"{100 * (1 - look.alpha):.4g}%"
+    return f"{said} Intervals are at {level}, so that those of all looks hold in 95%."
 
 
 def method_words(look: LastLook) -> str:
@@ -48,7 +44,12 @@ def method_words(look: LastLook) -> str:
     *first, last = (f"{units:,}" for units in look.units_at)
     if not first:
         return ""
-    ending = f" It stopped after {look.units:,}." if look.early else ""
+    ending = ""
+    if look.early:
+        ending = (
+            f" It stopped after {look.units:,}. A run that stops as soon as it can tends to show "
+            "effects a little too large; the intervals allow for that."
+        )
     return (
         f"The run was planned with {count(planned, noun)} and looked at after {', '.join(first)} "
         f"and {last} (alpha spending, 0.05 × share^1.5, by randomisation).{ending} Intervals are "

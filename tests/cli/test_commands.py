@@ -139,7 +139,7 @@ def test_a_log_that_grows_is_looked_at_as_planned_or_comes_with_a_warning(
     said = command(capsys, "results", planned["run"], "--store", store)[1]
     assert "Stopped after 20 of 80 answers:" in said
     level = f"{100 * found['rows'][0]['level']:.4g}%"
-    assert f"each is a {level} one" in said
+    assert f"Intervals are at {level}, so" in said
     assert f"({level} CI " in said  # of every interval, since all rest on the same look
     assert "95% CI" not in said
     growing_log(file, 30)
