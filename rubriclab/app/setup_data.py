@@ -6,6 +6,7 @@ to its results.
 
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NoReturn, cast
@@ -519,11 +520,23 @@ def groups_sentence(dataset: DataSet) -> str:
         if len(set(prompts)) == len(prompts):
             return f"{answers}, each to its own prompt."
         number = count(len(set(prompts)), "prompt")
-        return f"{answers} to {number}. Answers to the same prompt count as one unit."
+        grouped = f"{answers} to {number}. Answers to the same prompt count as one unit."
+        return grouped + _doubled_sentence(dataset)
     if len(texts) < len(prompts):
         number = count(len(texts), "text")
         return f"{answers}: {number} under several criteria. Each text counts as one unit."
-    return f"{answers}. No prompt repeats, so each answer counts on its own."
+    alone = f"{answers}. No prompt repeats, so each answer counts on its own."
+    return alone + _doubled_sentence(dataset)
+
+
+def _doubled_sentence(dataset: DataSet) -> str:
+    """Say how many answers are in the data twice, to the same prompt; empty for none."""
+    given = Counter((item.prompt, item.response, item.criterion) for item in dataset.items)
+    doubled = len(dataset.items) - len(given)
+    if not doubled:
+        return ""
+    verb = "is" if doubled == 1 else "are"
+    return f" {count(doubled, 'answer')} {verb} there more than once, word for word."
 
 
 # ---------------------------------------------------------------- the sample, public data sets

@@ -142,6 +142,12 @@ def test_two_raters_are_taken_by_one_click_and_none_is_dropped_in_silence(lab: L
     assert sum(len(item.ratings) for item in held(app).dataset().items) == 24 + 18
 
 
+def test_answers_that_are_in_the_file_twice_are_named(lab: Lab) -> None:
+    again = "".join(f"{line}\n" for line in TWO_RATERS.splitlines()[1:3])
+    app = uploaded(lab("setup"), TWO_RATERS + again)
+    assert "2 answers are there more than once, word for word." in texts(healthy(app))
+
+
 OTHER = ANSWERS.replace("Una respuesta", "Otra respuesta")
 
 

@@ -114,7 +114,9 @@ def test_the_example_says_among_how_many_it_was_picked() -> None:
     found = findings(options(score, ORDERS, orders))
     example = swing_example(found, subject_of(found), lambda _: "")
     assert example is not None
-    assert "All 30 answers (of 40) whose repeats agree in two orders move as far." in example.sentence
+    assert (
+        "All 30 answers (of 40) whose repeats agree in two orders move as far." in example.sentence
+    )
     shown = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 1, 2]]
     moved = np.array([[[2.0 if c == order[0] else 1.0 for c in range(3)] for order in shown]] * 30)
     narrow = criteria(moved, shown[:3], order=[0, 1, 2, 0])
@@ -122,9 +124,7 @@ def test_the_example_says_among_how_many_it_was_picked() -> None:
     found = findings(replace(narrow, conditions=conditions))
     example = swing_example(found, subject_of(found), lambda _: "")
     assert example is not None
-    assert example.sentence.startswith(
-        "All 30 texts move as far. 30 move, 0 not at all."
-    )
+    assert example.sentence.startswith("All 30 texts move as far. 30 move, 0 not at all.")
 
 
 def test_an_order_whose_repeats_differ_is_no_example() -> None:
