@@ -66,6 +66,8 @@ PAGE = 20
 """Runs on one page of the list."""
 REFRESH_SECONDS = 2.0
 """How often the progress of a run is drawn again."""
+STOP_SECONDS = 1.5
+"""So long a click on Pause or Cancel waits for the run's end. A small model's call takes less."""
 ORDERED = {
     "options": "score order",
     "criteria": "criterion order",
@@ -99,9 +101,14 @@ def page() -> None:
     """
     st.title("Runs", anchor=False)
     active = {run.id for run in state.active()}
-    for run_id in active:
-        with st.container(border=True, key=f"running-{run_id}"):
-            progress_card(run_id, key="runs")
+    # One place, which is emptied at once: Streamlit would keep the cards of ended runs, with their
+    # buttons, among the rows that are drawn in their place, until the whole list is drawn.
+    running = st.empty()
+    if active:
+        with running.container():
+            for run_id in active:
+                with st.container(border=True, key=f"running-{run_id}"):
+                    progress_card(run_id, key="runs")
     hidden = doomed_runs.of_this_visit(state.store_path())
     _say_deleted(hidden)
     words: list[Fill] = []
@@ -222,11 +229,30 @@ def _progress(run_id: str, *, key: str, buttons: bool) -> None:
 
 
 def _pause_and_cancel(run: Run, key: str) -> None:
-    if st.button("Pause", icon=":material/pause:", key=f"{key}-pause-{run.id}"):
-        run.pause()
-    cancel = f"{key}-cancel-{run.id}"
-    if st.button("Cancel", icon=":material/stop:", type="tertiary", key=cancel):
-        run.cancel()
+    """Draw both buttons. They act before the card is drawn again, which so shows what they did."""
+    st.button(
+        "Pause",
+        icon=":material/pause:",
+        key=f"{key}-pause-{run.id}",
+        on_click=_stop,
+        args=(run, run.pause),
+        disabled=run.stopping != "",
+    )
+    st.button(
+        "Cancel",
+        icon=":material/stop:",
+        type="tertiary",
+        key=f"{key}-cancel-{run.id}",
+        on_click=_stop,
+        args=(run, run.cancel),
+        disabled=run.stopping == "cancelled",
+    )
+
+
+def _stop(run: Run, how: Callable[[], None]) -> None:
+    """Pause or cancel a run, and give it a moment to end: then the card need not be drawn again."""
+    how()
+    run.wait(STOP_SECONDS)
 
 
 def _look_sentences(now: RunSnapshot) -> list[str]:

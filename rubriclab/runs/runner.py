@@ -269,7 +269,9 @@ class Run(Session[RunSnapshot]):
         if not self.active:
             return ""
         in_flight = self._tally.in_flight.total()
-        if self._wanted is not None and in_flight:
+        if self.stopping == "cancelled":
+            return "cancelling"
+        if self.stopping and in_flight:
             return f"pausing: finishing {count(in_flight, 'call')} in flight"
         askings = tuple(self._askings.values())
         for asking in askings:

@@ -110,6 +110,11 @@ class Session(ABC, Generic[S]):
     def active(self) -> bool:
         return self._state in ACTIVE
 
+    @property
+    def stopping(self) -> str:
+        """The state in which somebody wants it to end: “paused”, “cancelled”, or empty."""
+        return self._wanted[0] if self._wanted is not None else ""
+
     def _fetched(self, name: str, done: int, total: int, source: str) -> None:
         """Say how far the download of a judge's weights is. Raises LabError to stop it.
 

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rubriclab.app import state
+from rubriclab.app import runs, state
+from rubriclab.model.judge import JudgeSettings
 from tests.app.conftest import Lab, healthy, kept, pressed, texts
+from tests.judges.kit import until
+from tests.study.kit import small_plan
 from tests.words import made
 
 PAGES = ["home", "try", "setup", "runs", "results", "compare", "export", "learn"]
@@ -214,6 +217,36 @@ def test_a_run_is_paused_resumed_and_cancelled(lab: Lab) -> None:
     ended()
     healthy(app.run())
     assert state.store().run(run_id).state == "cancelled"
+
+
+def test_a_click_on_cancel_shows_at_once(lab: Lab) -> None:
+    """The run ends within the click, and the page has no control of it left."""
+    judge = JudgeSettings(name="sim", kind="simulated", options={"latency": 0.2}, concurrency=1)
+    app = lab("runs")
+    run = state.manager().start(small_plan(20, judges=(judge,)))
+    app = go(app, "runs")
+    app.button(key=f"runs-cancel-{run.id}").click().run()
+    assert state.store().run(run.id).state == "cancelled"
+    healthy(app)
+    assert not [button for button in app.button if str(button.key).startswith("runs-cancel")]
+
+
+def test_a_run_that_is_stopping_cannot_be_stopped_again(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "STOP_SECONDS", 0.0)
+    judge = JudgeSettings(name="sim", kind="simulated", options={"latency": 3.0}, concurrency=1)
+    app = lab("runs")
+    run = state.manager().start(small_plan(20, judges=(judge,)))
+    assert until(lambda: run.snapshot().in_flight > 0, 30)
+    app = go(app, "runs")
+    app.button(key=f"runs-pause-{run.id}").click().run()
+    assert run.stopping == "paused"
+    assert app.button(key=f"runs-pause-{run.id}").disabled
+    assert not app.button(key=f"runs-cancel-{run.id}").disabled
+    run.cancel()
+    ended()
+    assert run.snapshot().stage == ""
 
 
 @pytest.mark.thorough
