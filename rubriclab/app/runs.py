@@ -210,8 +210,8 @@ def _progress(run_id: str, *, key: str, buttons: bool) -> None:
         for sentence in _look_sentences(now):
             st.markdown(safe(sentence, 300))
         for check in now.checks:
-            if check.warnings:
-                remarks = " ".join(check.remarks())
+            if check.urgent:
+                remarks = " ".join(remark.text for remark in check.urgent)
                 st.markdown(f":orange[{safe(check.judge, 40)}: {safe(remarks, 600)}]")
         if buttons:
             st.caption("You can close this tab. The run goes on, and no call is made twice.")
@@ -222,7 +222,7 @@ def _progress(run_id: str, *, key: str, buttons: bool) -> None:
         checks = now.checks
         fold(
             "Reading check: the first replies",
-            lambda: checks_shown(checks),
+            lambda: checks_shown(checks, going_on=True),
             icon="fact_check",
             key=f"{key}-check-{run_id}",
         )
@@ -635,13 +635,18 @@ def _check_fold(run_id: str) -> None:
     )
 
 
-def checks_shown(checks: Iterable[ReadingCheck]) -> None:
-    """Draw reading checks. Replies are a judge's words, so they are shown as plain text."""
+def checks_shown(checks: Iterable[ReadingCheck], *, going_on: bool = False) -> None:
+    """Draw reading checks. Replies are a judge's words, so they are shown as plain text.
+
+    While the run is ``going_on``, only what a user can act on stands out.
+    """
     for check in checks:
         st.markdown(f"**{safe(check.title(), 200)}**")
         verbatim("\n".join(line.text() for line in check.lines))
+        urgent = {remark.text for remark in check.urgent}
         for remark in check.remarks():
-            colour = "orange" if check.stop or check.warnings else "gray"
+            stands_out = remark in urgent if going_on else bool(check.stop or check.warnings)
+            colour = "orange" if stands_out else "gray"
             st.markdown(f":{colour}[{safe(remark, 600)}]")
 
 

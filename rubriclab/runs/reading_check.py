@@ -109,6 +109,9 @@ HOLDING = frozenset(
 """Warnings at which a page waits for a click, because the run would lose replies or money. The
 others are only shown."""
 
+FOR_NEXT_RUN = frozenset({"two_scores"})
+"""Warnings that say what to change in the next run. While a run goes on nobody can act on them."""
+
 
 @dataclass(frozen=True)
 class Remark:
@@ -116,6 +119,10 @@ class Remark:
 
     kind: str
     text: str
+
+    @property
+    def for_next_run(self) -> bool:
+        return self.kind in FOR_NEXT_RUN
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,12 @@ class ReadingCheck:
     def _held(self) -> list[str]:
         return [remark.text for remark in self.warnings if remark.kind in HOLDING]
 
+    @property
+    def urgent(self) -> tuple[Remark, ...]:
+        """The reason to stop and the warnings that a user can act on while the run goes on."""
+        stop = () if self.stop is None else (self.stop,)
+        return (*stop, *(remark for remark in self.warnings if not remark.for_next_run))
+
     def title(self) -> str:
         title = _say("check", "title", judge=self.judge, parsed=self.parsed, asked=self.asked)
         if self.spent:
@@ -185,10 +198,10 @@ class ReadingCheck:
         return remarks
 
     def text(self) -> list[str]:
-        """Return the whole check, line by line."""
+        """Return the whole check, line by line, as it is shown while the run goes on."""
         lines = [self.title(), *(line.text() for line in self.lines)]
-        mark = "!" if self.stop or self.warnings else "·"
-        lines += [f"{mark} {remark}" for remark in self.remarks()]
+        urgent = {remark.text for remark in self.urgent}
+        lines += [f"{'!' if remark in urgent else '·'} {remark}" for remark in self.remarks()]
         if self.mass is not None:
             lines.append(f"· {_say('check', 'mass', mass=f'{self.mass:.2f}')}")
         return lines

@@ -472,8 +472,11 @@ def test_two_scores_in_one_order_and_one_score_in_all() -> None:
         "Ask every order at least twice (repeats = 2)."
     ]
     assert not noisy.holds
+    assert noisy.urgent == ()  # nobody can repeat orders while the run goes on
+    assert noisy.text()[-1].startswith("· Asked twice in the same order")
     flat = check_of(*(judgment_of("3", item) for item in range(8)))
     assert kinds(flat) == ["same_score"]
+    assert flat.urgent == flat.warnings
     assert "All 8 replies give the score 3." in flat.remarks()[0]
     assert check_of(*(judgment_of("3", item) for item in range(7))).warnings == ()
 
