@@ -45,10 +45,11 @@ from rubriclab.figures.live_cells import cells_so_far
 from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.model.consent import NO_CONSENTS, Consents, judges_of, where_asked
 from rubriclab.model.orders import STRATEGIES
-from rubriclab.model.text import count, duration, file_name, look_alike
+from rubriclab.model.text import count, file_name, look_alike
 from rubriclab.runs.read_again import read_again
 from rubriclab.words.looks import progress_sentence
 from rubriclab.words.phrases import number
+from rubriclab.words.progress import progress_words, share_done
 from rubriclab.words.subject import AXES
 
 if TYPE_CHECKING:
@@ -189,8 +190,7 @@ def _progress(run_id: str, *, key: str, buttons: bool) -> None:
         st.markdown(":blue-badge[Running]", width="stretch")
         if buttons:
             _pause_and_cancel(run, key)
-    until = sum(progress.calls for progress in now.looks) or now.planned
-    st.progress(min(1.0, now.done / until) if until else 0.0, text=_stage(now))
+    st.progress(share_done(now), text=safe(progress_words(now), 300))
     if buttons:
         words, drawing = st.columns([1, 1], gap="large")
     else:
@@ -264,6 +264,7 @@ def _look_sentences(now: RunSnapshot) -> list[str]:
             units=progress.units,
             next_units=progress.next_units,
             all_units=progress.all_units,
+            calls=progress.calls,
             needless=progress.needless,
             noun=progress.noun,
         )
@@ -272,17 +273,6 @@ def _look_sentences(now: RunSnapshot) -> list[str]:
             about = f"{progress.judge}, {dataset}, {AXES[axis].lower()}: " if several else ""
             sentences.append(f"{about}{sentence}")
     return sentences
-
-
-def _stage(now: RunSnapshot) -> str:
-    """Say how far a run is, and what it does now or how long it will take."""
-    at_most = "at most " if len(now.looks) and now.active else ""
-    stage = f"{now.done:,} of {at_most}{count(now.planned, 'call')}"
-    if now.stage:
-        return f"{stage} · {safe(now.stage, 120)}"
-    if now.seconds_left is not None:
-        return f"{stage} · about {duration(now.seconds_left)} left"
-    return stage
 
 
 def _say_unread(run: Run, unread: Unread, key: str) -> None:

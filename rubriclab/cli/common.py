@@ -8,6 +8,7 @@ package inside their functions, because ``--help`` has to answer at once.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from rubriclab.data.limits import names_file, user_path
-from rubriclab.model.text import LabError, printable
+from rubriclab.model.text import LabError, printable, shorten
 
 if TYPE_CHECKING:
     from rubriclab.api import Lab, Run
@@ -204,16 +205,16 @@ def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
     It counts calls, or ``what`` else is made. It prints nothing unless standard error is a
     terminal: a log file would fill with half-written lines.
     """
+    from rubriclab.words.progress import progress_words
+
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
 
     def show(snapshot: Snapshot) -> None:
         if not on_terminal:
             return
-        line = f"\r\x1b[K{snapshot.done:,} of {snapshot.planned:,} {what}s"
-        if snapshot.seconds_left is not None:
-            line += f", about {snapshot.seconds_left:,.0f} s left"
-        if snapshot.stage:
-            line += f" · {snapshot.stage}"
+        # A line that wraps could not be written over.
+        columns = shutil.get_terminal_size().columns - 1
+        line = f"\r\x1b[K{shorten(printable(progress_words(snapshot, what)), columns)}"
         # The terminal may be closed while the work continues. That must not end the work.
         with suppress(OSError, ValueError):
             print(line, end="", file=sys.stderr, flush=True)

@@ -61,6 +61,20 @@ class Asked(Protocol):
 
 
 @dataclass(frozen=True)
+class NextLook:
+    """The next look at a run that is going on; with several judges, the next one of each.
+
+    first: whether no judge was looked at before. several: whether more than one look is meant.
+    calls: planned calls of all sessions up to it. seconds: until then; None while unknown.
+    """
+
+    first: bool
+    several: bool
+    calls: int
+    seconds: float | None
+
+
+@dataclass(frozen=True)
 class ScopeLooks:
     """The looks at one data set and axis. They are the same for all judges and settings.
 

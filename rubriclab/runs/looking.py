@@ -5,14 +5,14 @@ run that was killed is looked at again when it is resumed, and finds the same.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.looks import looks_at
 from rubriclab.model.judgment import Call
-from rubriclab.model.looks import JudgeLooks, Scope
+from rubriclab.model.looks import JudgeLooks, NextLook, Scope
 from rubriclab.runs.forecast import units_of_part
 from rubriclab.store.read import Reader
 from rubriclab.study.decisions import packs
@@ -63,6 +63,26 @@ class LookProgress:
     all_units: int
     calls: int
     needless: int
+
+
+def next_look(
+    looks: Sequence[LookProgress], done: int, needed: int, rate: float
+) -> NextLook | None:
+    """Return the next look of a run, or None if none comes before its end.
+
+    done, needed: calls that are in, and in the end. rate: calls per second; 0 while unknown.
+    """
+    ahead = [progress for progress in looks if progress.next_units is not None]
+    calls = sum(progress.calls for progress in looks)
+    # Calls before an earlier look may be asked again, when all later ones are in.
+    if not ahead or not done <= calls < needed:
+        return None
+    return NextLook(
+        first=all(progress.units == 0 for progress in looks),
+        several=len(ahead) > 1,
+        calls=calls,
+        seconds=(calls - done) / rate if rate else None,
+    )
 
 
 class Looking:

@@ -30,7 +30,14 @@ from rubriclab.model.judgment import RULES, Call, Judgment, Outcome, Reply
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking, about_request
 from rubriclab.runs.cluster import ClusterJudge, join_cluster
-from rubriclab.runs.looking import Batch, Looking, LookProgress, has_calls_left, next_request
+from rubriclab.runs.looking import (
+    Batch,
+    Looking,
+    LookProgress,
+    has_calls_left,
+    next_look,
+    next_request,
+)
 from rubriclab.runs.prompt_size import sizes_of
 from rubriclab.runs.reading_check import (
     CHECKED,
@@ -73,7 +80,7 @@ class RunSnapshot(Snapshot):
 
     planned, done, failed: calls of all sessions together.
     asked, in_flight: calls of this session.
-    rate: calls per second of late.
+    rate: calls per second of late; 0 while too few have ended to tell.
     money: spent in this session at the judges' prices; guessed from the characters if a server
         counts no tokens.
     early: ``early[c][p]`` counts the parsed answers of condition c about position p + 1: those that
@@ -95,6 +102,11 @@ class RunSnapshot(Snapshot):
     checks: tuple[ReadingCheck, ...] = ()
     looks: tuple[LookProgress, ...] = ()
     unread: tuple[Unread, ...] = ()
+
+    @property
+    def needed(self) -> int:
+        """The planned calls without those that will not be asked, as their answer is known."""
+        return self.planned - sum(progress.needless for progress in self.looks)
 
 
 class Run(Session[RunSnapshot]):
@@ -235,19 +247,16 @@ class Run(Session[RunSnapshot]):
         return super().start()
 
     def snapshot(self) -> RunSnapshot:
-        tally = self._tally
-        rate = tally.rate()
-        seconds_left = None
-        if rate > 0 and self.active:
-            seconds_left = max(0, len(self.plan) - self._needless() - tally.done) / rate
-        return RunSnapshot(
+        tally, looks = self._tally, tuple(self._looking.progress.values())
+        rate = tally.pace.rate() if self.active and not self.stopping else 0.0
+        made = RunSnapshot(
             planned=len(self.plan),
             done=tally.done,
             failed=tally.failed,
             state=self._state,
             reason=self._reason,
             stage=self._stage_now(),
-            seconds_left=seconds_left,
+            seconds_left=None,
             run=self.id,
             asked=tally.asked.total(),
             in_flight=tally.in_flight.total(),
@@ -256,13 +265,13 @@ class Run(Session[RunSnapshot]):
             early=tuple(tuple(counts) for counts in tally.early),
             cells=tuple(tally.cells),
             checks=tuple(self._checks.values()),
-            looks=tuple(self._looking.progress.values()),
+            looks=looks,
             unread=tuple(tally.unread.values()),
         )
-
-    def _needless(self) -> int:
-        """Return how many planned calls will not be asked, because their answer is known."""
-        return sum(progress.needless for progress in self._looking.progress.values())
+        seconds_left = max(0, made.needed - made.done) / rate if rate else None
+        # A run that asks every call comes to no end before the last one.
+        look = None if self._ask_all else next_look(looks, made.done, made.needed, rate)
+        return replace(made, seconds_left=seconds_left, next_look=look)
 
     def _stage_now(self) -> str:
         """Return what the run is waiting for; empty while calls go out and come back."""

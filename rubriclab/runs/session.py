@@ -8,9 +8,10 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Self, TypeVar
 
+from rubriclab.model.looks import NextLook
 from rubriclab.model.text import LabError
 from rubriclab.runs.asking import Asking
 
@@ -25,7 +26,8 @@ class Snapshot:
     planned, done, failed: calls (of a reference job, answers). Failed ones are part of ``done``.
     state: planned, running, finished, failed, paused or cancelled; ``reason`` says why.
     stage: what is being waited for, as a text.
-    seconds_left: None while unknown.
+    seconds_left: until all ``needed`` calls are in; None while unknown.
+    next_look: of a run that may stop before its end.
     """
 
     planned: int
@@ -35,6 +37,12 @@ class Snapshot:
     reason: str
     stage: str
     seconds_left: float | None
+    next_look: NextLook | None = field(default=None, kw_only=True)
+
+    @property
+    def needed(self) -> int:
+        """The planned calls without those whose answer is known."""
+        return self.planned
 
     @property
     def active(self) -> bool:

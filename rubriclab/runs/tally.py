@@ -1,7 +1,6 @@
 """Count what a run has done: calls, failures, money, pace, and the early picture of positions."""
 
-import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,15 +10,8 @@ from rubriclab.model.ending import why_not_whole
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Condition, Judgment, JudgmentTable, Status
 from rubriclab.runs.forecast import price_of_reply
+from rubriclab.runs.pace import Pace
 from rubriclab.study.plan import Plan
-
-RATE_SECONDS = 15.0
-"""The pace is measured over the calls of the last so many seconds: long enough to be steady with a
-slow judge, short enough to show within a quarter of a minute that it has changed."""
-MOMENTS_KEPT = 2_000
-"""Ends of calls that are remembered for the pace, so that memory does not grow with the run. Above
-133 calls per second they span less than RATE_SECONDS."""
-
 
 Cells = Mapping[tuple[float, int], int]
 """How often a score was given with a position, by (score, position)."""
@@ -49,6 +41,7 @@ class Tally:
         a whole, so that another thread can go through it.
     last_error: the latest error of a call.
     unread: by judge, what its unparsed replies were; errors of calls are not among them.
+    pace: how fast this session's calls end.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -61,7 +54,7 @@ class Tally:
         self.cells: list[Cells] = [{} for _ in plan.conditions]
         self.last_error = ""
         self.unread: dict[str, Unread] = {}
-        self._ended: deque[float] = deque(maxlen=MOMENTS_KEPT)
+        self.pace = Pace()
 
     def start_from(self, done: int, failed: int) -> None:
         """Take over the counts of earlier sessions."""
@@ -89,7 +82,7 @@ class Tally:
             self.last_error = reply.error
         self._count_unread(settings.name, judgment)
         self.money[settings.name] += price_of_reply(settings, judgment.call, reply, together)
-        self._ended.append(time.monotonic())
+        self.pace.add(settings)
         self._count_positions(judgment, 1)
 
     def _count_unread(self, judge: str, judgment: Judgment) -> None:
@@ -140,13 +133,3 @@ class Tally:
         for name, paid in self.money.items():
             in_flight += paid / max(self.asked[name], 1) * self.in_flight[name]
         return self.spent() + in_flight
-
-    def rate(self) -> float:
-        """Return the calls per second of late; 0 while fewer than two have ended."""
-        since = time.monotonic() - RATE_SECONDS
-        # A copy first: the run's thread appends meanwhile, and a deque that changes while it is
-        # gone through raises RuntimeError.
-        recent = [moment for moment in tuple(self._ended) if moment > since]
-        if len(recent) < 2:
-            return 0.0
-        return (len(recent) - 1) / max(recent[-1] - recent[0], 1e-3)

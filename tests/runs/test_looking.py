@@ -144,6 +144,41 @@ def test_the_noise_of_a_deterministic_judge_is_known_where_it_stops(
     assert max(call.items[0] for call in judge.calls) > 20
 
 
+def test_progress_is_counted_until_the_next_look(store: Store, scripted: Scripted) -> None:
+    """50 of 100 calls, then 150 of 200, and all 400 at the end, where no other look is left."""
+    seen: dict[int, tuple[int, bool] | None] = {}
+
+    def script(call: Call, nth: int) -> Reply:
+        look = run.snapshot().next_look
+        seen[len(judge.calls)] = None if look is None else (look.calls, look.first)
+        return EVEN(call, nth)
+
+    judge = scripted(script)
+    run = Run(store, looked_plan(judges=(API.model_copy(update={"concurrency": 1}),)))
+    assert ended(run).done == 400
+    assert (seen[50], seen[150], seen[350]) == ((100, True), (200, False), None)
+    assert run.snapshot().next_look is None
+
+
+def test_an_answer_that_is_known_takes_its_calls_off(store: Store, scripted: Scripted) -> None:
+    scripted(BIASED)
+    end = ended(Run(store, looked_plan()))
+    assert (end.planned, end.needed, end.done, end.next_look) == (400, 200, 200, None)
+
+
+def test_a_run_that_asks_all_has_no_next_look(store: Store, scripted: Scripted) -> None:
+    seen = []
+
+    def script(call: Call, nth: int) -> Reply:
+        seen.append(run.snapshot().next_look)
+        return EVEN(call, nth)
+
+    scripted(script)
+    run = Run(store, looked_plan(20), ask_all=True)
+    ended(run)
+    assert set(seen) == {None}
+
+
 @pytest.mark.thorough
 def test_judges_stop_apart(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     biased, even = ScriptedJudge(BIASED), ScriptedJudge(EVEN)
