@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 from pydantic import BaseModel
 
+from rubriclab.app import state
 from rubriclab.data.published import sources
 from rubriclab.data.sample import sample_rubric
 from rubriclab.data.tables import Table
@@ -275,16 +276,19 @@ class Draft:
 
         study = self.checked()
 
-        def make() -> tuple[Plan, Estimate]:
+        def make() -> Plan:
             numbers = range(len(study.data))
             first, *more = [
                 (self.dataset(k), rubric_of_part(study, k, self.uploads)) for k in numbers
             ]
-            planned = plan(study, *first, more, wordings_of(study, self.uploads))
-            return planned, estimate(planned)
+            return plan(study, *first, more, wordings_of(study, self.uploads))
 
         agreed = [judge.folder for judge in study.judges]  # own code that may run
-        return self._made("plan", f"{study.model_dump_json()} {agreed}", make)
+        key = f"{study.model_dump_json()} {agreed}"
+        planned = self._made("plan", key, make)
+        paces = state.machine_paces(study.judges)
+        estimated = self._made("estimate", f"{key} {paces}", lambda: estimate(planned, paces=paces))
+        return planned, estimated
 
     def answered(self, plan: Plan) -> int | None:
         """Return how many calls of a plan have replies in the run that is repeated.

@@ -372,6 +372,8 @@ def _name(held: Draft) -> None:
 
 def _numbers(plan: Plan, estimate: Estimate) -> None:
     """Draw calls, time, and price, and whether the answers are enough to see a bias."""
+    from rubriclab.runs.machine_pace import busy_words
+
     if estimate.price is not None:
         price = (f"{estimate.price:,.2f}", "at your prices")
     elif not any(spends(judge) for judge in plan.study.judges):
@@ -390,6 +392,8 @@ def _numbers(plan: Plan, estimate: Estimate) -> None:
         f"<div><strong>{value}</strong><span>{label}</span></div>" for value, label in figures
     )
     st.html(f'<div class="figures">{parts}</div>')
+    busy = busy_words(plan.study.judges)
+    st.caption(f"The time is {safe(estimate.rests_on)}. {busy}")
     if estimate.enough:
         st.markdown(safe(estimate.enough))
 

@@ -6,6 +6,7 @@ Heavy modules are imported inside functions, because the first page must not wai
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from weakref import finalize
 
 import streamlit as st
 
+from rubriclab.model.consent import judges_of
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import LabError
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from rubriclab.core.judgments import Arm
     from rubriclab.core.topic import Findings
     from rubriclab.judges.vllm import VllmServer
+    from rubriclab.model.judge import JudgeSettings
+    from rubriclab.runs.forecast import MachinePace
     from rubriclab.runs.manager import RunManager
     from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.runner import Run
@@ -251,6 +255,24 @@ def lost_by_judge(infos: Sequence[RunInfo]) -> dict[str, dict[str, Lost]]:
 
 
 # ---------------------------------------------------------------- runs of this server
+
+
+@st.cache_data(show_spinner=False, max_entries=50)
+def _machine_paces(contents: tuple[str, ...], judges: str) -> dict[str, MachinePace]:
+    """``contents`` of the runs are only what it is cached by. ``judges``: as JSON."""
+    from rubriclab.runs.machine_pace import machine_paces
+
+    assert contents
+    return machine_paces(store(), judges_of({"judges": json.loads(judges)}))
+
+
+def machine_paces(judges: Sequence[JudgeSettings]) -> dict[str, MachinePace]:
+    """Return how fast the small models among these judges answered on this machine, by name."""
+    small = [judge for judge in judges if judge.about.small_model]
+    contents = tuple(info.content for info in store().runs() if info.state != "running")
+    if not small or not contents:
+        return {}
+    return _machine_paces(contents, json.dumps([judge.model_dump(mode="json") for judge in small]))
 
 
 @st.cache_resource(show_spinner=False)

@@ -16,12 +16,13 @@ from cyclopts import Parameter
 from rubriclab.cli import common
 from rubriclab.cli.common import Json, JudgeNames, KeyName, Outcome, StorePath, StudyName
 from rubriclab.cli.studies import StudyOptions, run_facts
+from rubriclab.data.limits import user_path
 from rubriclab.model.consent import where_asked
 from rubriclab.model.text import LabError, count
 
 if TYPE_CHECKING:
     from rubriclab.model.judgment import Call
-    from rubriclab.runs.forecast import Estimate
+    from rubriclab.runs.forecast import Estimate, MachinePace
     from rubriclab.study.plan import Plan
 
 LARGEST_EFFECT = 1e6
@@ -73,6 +74,8 @@ def plan(
 
     It also says which effects the study can detect.
     """
+    from rubriclab.runs.machine_pace import busy_words
+
     judged_by = tuple(judge or ())
     if try_calls is not None:
         if try_calls < 1:
@@ -88,8 +91,10 @@ def plan(
             f"--effect is {effect:g}. Use points above 0 (percentage points for pairs and lists)."
         )
     forecast = _forecast(planned, pilot, effect, store)
+    busy = busy_words(planned.study.judges)
     if json:
         document = _document(planned, forecast, read)
+        document["notes"] += [busy] if busy else []
         if show:
             document["shown"] = [_shown_document(planned, call) for call in shown]
             document["proofs"] = [
@@ -98,7 +103,7 @@ def plan(
             ]
         return Outcome(document)
     lines = [dataset.taken for dataset, _ in planned.sources if dataset.taken]
-    lines += [planned.study.name, *forecast.sentences(), *planned.notes]
+    lines += [planned.study.name, *forecast.sentences(busy), *planned.notes]
     lines += where_asked(planned.study.judges)
     if read:
         lines.append(f"Parsed from this reply: {read['status']}, {read['read']}.")
@@ -117,11 +122,26 @@ def _forecast(
     from rubriclab.runs.forecast import estimate, measured
 
     if pilot is None:
-        return estimate(planned, None, effect)
+        return estimate(planned, None, effect, _paces(planned, store))
     with common.opened(store) as lab:
         earlier = lab.run(pilot)
         seen = measured(earlier.findings, lab.store.calls(str(earlier.id)))
     return estimate(planned, seen, effect)
+
+
+def _paces(planned: Plan, store: Path | None) -> dict[str, MachinePace]:
+    """Return how fast the study's small models are on this machine, as far as the store tells."""
+    from rubriclab.runs.machine_pace import machine_paces
+
+    judges = planned.study.judges
+    path = common.store_path(store)
+    if not user_path(path).is_file() or not any(judge.about.small_model for judge in judges):
+        return {}
+    try:
+        with common.opened(store) as lab:
+            return machine_paces(lab.store, judges)
+    except LabError:  # a plan needs no store
+        return {}
 
 
 def _document(planned: Plan, forecast: Estimate, read: dict[str, str] | None) -> dict[str, Any]:

@@ -66,12 +66,16 @@ class Speed:
         rate = self.of_model.get(model, self.calls_per_second)
         if self.at_once:
             rate *= concurrency
+        return rate / self.slowdown(long_answer=long_answer, signs_read=signs_read)
+
+    def slowdown(self, *, long_answer: bool, signs_read: float = 0.0) -> float:
+        """Return how many times as long such a call takes as the short one of the guess."""
         slowdown = 1.0
         if self.signs_read:
             slowdown = max(slowdown, signs_read / self.signs_read)
         if long_answer:
             slowdown += self.long_slowdown - 1.0
-        return rate / slowdown
+        return slowdown
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

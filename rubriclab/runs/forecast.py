@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice, product
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from rubriclab.model.looks import unit_noun
 from rubriclab.model.passing import cut_at, passing_of
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import between, count, duration, shared_beginning, shorten
+from rubriclab.runs.pace import seconds_at_work
 from rubriclab.study.decisions import packs
 from rubriclab.study.parts import PlanPart
 from rubriclab.study.plan import Plan
@@ -74,25 +76,39 @@ SCALE_OF_CONTRAST = {"line": 1.0, "first_minus_last": 1.0, "first_advantage": 50
 first advantage of 1 is a position that gains 50 percentage points."""
 
 
+class MachinePace(NamedTuple):
+    """How fast a small model answered on this machine.
+
+    run: the name of the run that shows it.
+    rate: short calls per second, as ``Speed.of_model`` has them for another machine.
+    """
+
+    run: str
+    rate: float
+
+
 class Pilot(NamedTuple):
     """What a run showed. Spread and time hold for runs of the same design.
 
     spread: standard deviation, over units, of what the order does, in points (for choices, of the
         share that a position gains, in percentage points). None if the run shows too little.
     seconds, tokens_out: of a call on average, by judge.
+    at_work: seconds in which a judge was at work, for each of its calls. Less than ``seconds``
+        where calls overlap.
     """
 
     name: str
     spread: float | None
     seconds: Mapping[str, float]
     tokens_out: Mapping[str, float]
+    at_work: Mapping[str, float] = MappingProxyType({})
 
 
 def measured(findings: Findings, calls: pd.DataFrame) -> Pilot:
     """Return what a run showed.
 
-    ``calls``: the run's, with ``condition``, ``seconds`` and ``tokens_out``. The spread is that of
-    the first condition that has a contrast.
+    ``calls``: the run's, with ``condition``, ``asked``, ``seconds`` and ``tokens_out``. The spread
+    is that of the first condition that has a contrast.
     """
     spread = None
     for row in findings.rows:
@@ -103,11 +119,17 @@ def measured(findings: Findings, calls: pd.DataFrame) -> Pilot:
     judges = [condition.judge for condition in findings.conditions]
     judge = calls["condition"].map(judges.__getitem__)
     means: Any = calls.groupby(judge)[["seconds", "tokens_out"]].mean()
+    timed = calls.dropna(subset=["asked", "seconds"])
+    at_work = {
+        str(name): seconds_at_work(own) / len(own)
+        for name, own in timed.groupby(judge.loc[timed.index])
+    }
     return Pilot(
         name=findings.judgments.table.name,
         spread=spread,
         seconds=means["seconds"].dropna().to_dict(),
         tokens_out=means["tokens_out"].dropna().to_dict(),
+        at_work=at_work,
     )
 
 
@@ -145,7 +167,7 @@ class Estimate(Power):
     price: None if no judge has one.
     others: the sentences of the further data sets and axes.
     shares: calls by data set, axis and level.
-    rests_on: whether time and spread are assumed or measured.
+    rests_on: where the pace of the slowest judge comes from: a run, another machine, or a guess.
     looks: after how many units of the first data set and axis a study that may stop early is
         looked at; empty for other studies.
     at_least: what such a study takes if every judge stops at its first look.
@@ -166,9 +188,11 @@ class Estimate(Power):
     labels: str = ""
     ways: tuple["WayCost", ...] = ()
 
-    def sentences(self) -> list[str]:
-        """Return the estimate in lines of text."""
+    def sentences(self, busy: str = "") -> list[str]:
+        """Return the estimate in lines of text. ``busy``: what to say of the machine."""
         lines = self._calls_and_time()
+        if busy:
+            lines.append(busy)
         tokens = (
             f"About {self.tokens_in:,} tokens in and {self.tokens_out:,} out, guessed from the "
             "number of characters"
@@ -236,14 +260,20 @@ class AtLeast:
     price: float | None
 
 
-def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None) -> Estimate:
+def estimate(
+    plan: Plan,
+    seen: Pilot | None = None,
+    effect: float | None = None,
+    paces: Mapping[str, MachinePace] = MappingProxyType({}),
+) -> Estimate:
     """Return what ``plan`` takes and can detect.
 
     ``effect``: a change that it should detect, in the unit of ``Power.smallest``.
+    ``paces``: of judges on this machine, by name.
     """
     baselines = _baselines(plan)
-    costs = _costs(plan, seen, plan.planned)
-    looks, at_least = _looks(plan, seen)
+    costs = _costs(plan, seen, plan.planned, paces)
+    looks, at_least = _looks(plan, seen, paces)
     powers = [_power(plan, part, seen, effect) for part in baselines]
     sentences = [power.sentence for power in powers]
     if len(powers) > 1:
@@ -259,7 +289,7 @@ def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None)
         price=sum(costs.prices) if costs.prices else None,
         others=tuple(sentences[1:]),
         shares=tuple(shares.items()) if len(shares) > 1 else (),
-        rests_on=f"as in {shorten(seen.name)}" if seen else "assumed, not measured",
+        rests_on=_rests_on(plan, costs, seen, paces),
         looks=looks,
         at_least=at_least,
         labels=_labels_sentence(plan, baselines),
@@ -284,12 +314,28 @@ def _ways(plan: Plan, costs: "_Costs") -> tuple[WayCost, ...]:
     return tuple(ways)
 
 
-def _looks(plan: Plan, seen: Pilot | None) -> tuple[tuple[int, ...], AtLeast | None]:
+def _rests_on(
+    plan: Plan, costs: "_Costs", seen: Pilot | None, paces: Mapping[str, MachinePace]
+) -> str:
+    """Return where the time comes from: the pace of the judge that takes the longest."""
+    slowest = max(plan.study.judges, key=lambda judge: costs.seconds[judge.name])
+    if seen is not None:
+        return f"as in {shorten(seen.name)}"
+    if slowest.name in paces:
+        return f"taken from the pace of “{shorten(paces[slowest.name].run, 40)}”"
+    if slowest.model in slowest.about.speed.of_model:
+        return "as on a quiet machine with 2 cores"
+    return "assumed, not measured"
+
+
+def _looks(
+    plan: Plan, seen: Pilot | None, paces: Mapping[str, MachinePace]
+) -> tuple[tuple[int, ...], AtLeast | None]:
     """Return the looks of the first data set and axis, and what the first look takes."""
     if plan.looks is None or all(len(looks.units) < 2 for looks in plan.looks.scopes.values()):
         return (), None
     first_batch = [calls[0] for calls in plan.looks.planned]
-    costs = _costs(plan, seen, first_batch)
+    costs = _costs(plan, seen, first_batch, paces)
     at_least = AtLeast(
         calls=sum(first_batch),
         seconds=max(costs.seconds.values()),
@@ -320,7 +366,9 @@ class _Costs:
     by_way: dict[bool, tuple[float, float]]
 
 
-def _costs(plan: Plan, seen: Pilot | None, planned: Sequence[int]) -> _Costs:
+def _costs(
+    plan: Plan, seen: Pilot | None, planned: Sequence[int], paces: Mapping[str, MachinePace]
+) -> _Costs:
     """Return what a plan takes. ``planned``: the calls of each condition that are asked.
 
     Settings of the factors count as alike, except that replies of another format are longer.
@@ -347,7 +395,11 @@ def _costs(plan: Plan, seen: Pilot | None, planned: Sequence[int]) -> _Costs:
             if seen is not None:
                 answer = seen.tokens_out.get(judge.name, answer)
             rate = calls_per_second(
-                judge, seen, long_answer=answer > LONG_REPLY, signs_read=prompts.read
+                judge,
+                seen,
+                paces.get(judge.name),
+                long_answer=answer > LONG_REPLY,
+                signs_read=prompts.read,
             )
             costs.tokens_in += calls * sent
             costs.tokens_out += calls * answer
@@ -678,16 +730,25 @@ def price_of_reply(judge: JudgeSettings, call: Call, reply: Reply, together: int
 
 
 def calls_per_second(
-    judge: JudgeSettings, seen: Pilot | None, *, long_answer: bool, signs_read: float = 0.0
+    judge: JudgeSettings,
+    seen: Pilot | None,
+    pace: MachinePace | None = None,
+    *,
+    long_answer: bool,
+    signs_read: float = 0.0,
 ) -> float:
-    """As in a pilot run, else from stated guesses; never above the judge's rpm.
+    """As in a pilot run, else at this machine's pace, else guessed; never above the judge's rpm.
 
     ``long_answer``, ``signs_read``: see ``Speed.guess``.
     """
-    if seen is not None and seen.seconds.get(judge.name):
+    speed = judge.about.speed
+    if seen is not None and not speed.at_once and seen.at_work.get(judge.name):
+        rate = 1 / seen.at_work[judge.name]
+    elif seen is not None and seen.seconds.get(judge.name):
         rate = judge.concurrency / seen.seconds[judge.name]
     else:
-        speed = judge.about.speed
+        if pace is not None:
+            speed = replace(speed, of_model={judge.model: pace.rate})
         rate = speed.guess(
             judge.model, judge.concurrency, long_answer=long_answer, signs_read=signs_read
         )

@@ -599,6 +599,22 @@ class Reader:
         sql = f"SELECT {', '.join(CALL_COLUMNS)} FROM calls WHERE run = ? AND final ORDER BY call"
         return self._db.frame(sql, [self.run(id).number])
 
+    def last_calls(self, id: str, judge: str, most: int) -> pd.DataFrame:
+        """Return the times and tokens of a judge's last calls that did not fail.
+
+        Calls without a time, for example those of a log, are left out.
+        """
+        sql = """
+            SELECT asked, seconds, tokens_in, coalesce(cached, 0) AS cached, tokens_out
+            FROM calls
+            JOIN conditions k USING (run, condition)
+            WHERE run = ? AND final AND k.body->>'judge' = ? AND coalesce(error, '') = ''
+                AND asked IS NOT NULL AND seconds > 0 AND tokens_in > 0
+            ORDER BY asked DESC
+            LIMIT ?
+        """
+        return self._db.frame(sql, [self.run(id).number, judge, most])
+
     @property
     def _reading(self) -> str:
         """Return READING as columns of a query.

@@ -1,6 +1,7 @@
 """Check the five steps of Set up, and that the study they make is launched and repeated."""
 
 import gzip
+import os
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from rubriclab.model.study import (
     study_from_toml,
 )
 from rubriclab.model.text import LabError, look_alike
+from rubriclab.runs.machine_pace import BUSY_WORDS
 from tests.app.conftest import HOSTILE, Lab, healthy, pressed, texts
 from tests.app.test_pages import ended, go
 from tests.data.test_published import FILES, shared
@@ -71,6 +73,19 @@ ANSWERS = "Lo que escribió;Lo que se pidió;Nota\n" + "".join(
 def confirmed(app: AppTest, text: str = ANSWERS) -> AppTest:
     """The visit after the columns of a file were confirmed."""
     return uploaded(app, text).button(key="data-confirm").click().run()
+
+
+@pytest.mark.parametrize("load", [0.5, 7.0])
+def test_the_time_of_a_launch_says_whose_it_is(
+    load: float, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    app = lab("setup")
+    app.button_group(key="data-kind").set_value("sample").run()
+    app = healthy(pressed(app, "Use the sample"))
+    assert "The time is as on a quiet machine with 2 cores." in texts(app)
+    assert (BUSY_WORDS in texts(app)) == (load > 3)
 
 
 @pytest.mark.thorough

@@ -19,9 +19,16 @@ from xml.etree import ElementTree
 import pytest
 
 import rubriclab as rl
+from rubriclab.cli.common import progress_line
 from rubriclab.cli.main import run_command
 from rubriclab.data.sample import sample
+from rubriclab.model.looks import NextLook
+from rubriclab.runs import machine_pace
+from rubriclab.runs.forecast import MachinePace
 from rubriclab.runs.loading import plan_of_file
+from rubriclab.runs.machine_pace import BUSY_WORDS
+from rubriclab.runs.runner import keep_run
+from rubriclab.runs.session import Snapshot
 from rubriclab.store.store import Store
 
 Captured = pytest.CaptureFixture[str]
@@ -47,6 +54,36 @@ def document(capsys: Captured, *arguments: str) -> dict[str, Any]:
     code, out, err = command(capsys, *arguments, "--json")
     assert code == 0, err
     return json.loads(out)
+
+
+def test_plan_says_where_its_time_comes_from(
+    capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (500.0, 0.0, 0.0))
+    kept = ("--store", str(tmp_path / "lab.duckdb"))
+    shown = document(capsys, "plan", "demo", *kept)
+    assert shown["rests_on"] == "as on a quiet machine with 2 cores"
+    assert BUSY_WORDS in shown["notes"]
+    paces = {"smollm2-135m-q8": MachinePace("Monday", 0.1)}
+    monkeypatch.setattr(machine_pace, "machine_paces", lambda *_: paces)
+    with Store.open(tmp_path / "lab.duckdb") as opened:
+        keep_run(opened, plan_of_file("demo"))
+    _, out, _ = command(capsys, "plan", "demo", *kept)
+    assert "(taken from the pace of “Monday”)" in out
+    assert BUSY_WORDS in out.splitlines()
+
+
+def test_progress_on_a_terminal_fits_in_its_line(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    look = NextLook(first=True, several=False, calls=110, seconds=17.0)
+    now = Snapshot(320, 83, 0, "running", "", "a stage of many words", 143.0, next_look=look)
+    progress_line()(now)
+    line = capsys.readouterr().err.removeprefix("\r\x1b[K")
+    assert line.startswith("83 of 110 calls until the first look · at most 320 calls in all")
+    assert len(line) < 80
 
 
 @pytest.mark.thorough

@@ -193,10 +193,18 @@ def test_a_pilot_run_replaces_what_is_assumed() -> None:
     """
     scores = np.random.default_rng(1).integers(1, 6, (30, 10)).astype(float)
     found = findings(options(scores, ORDERS))
+    # The first call goes on from 0 to 1 s, the second from 0.5 to 3.5 s: 3.5 s at work for two.
+    asked = pd.to_datetime(["2026-01-01 00:00:01.0", "2026-01-01 00:00:03.5", None])
     calls = pd.DataFrame(
-        {"condition": [0, 0, 0], "seconds": [1.0, 3.0, np.nan], "tokens_out": [10, 20, None]}
+        {
+            "condition": [0, 0, 0],
+            "asked": asked,
+            "seconds": [1.0, 3.0, np.nan],
+            "tokens_out": [10, 20, None],
+        }
     )
     seen = measured(found, calls)
+    assert seen.at_work == {"judge": pytest.approx(1.75)}
     line = only(found, "line").estimate
     assert seen.spread == pytest.approx(float(line.influence.std(ddof=1)))
     assert (seen.seconds, seen.tokens_out) == ({"judge": 2.0}, {"judge": 15.0})
