@@ -227,16 +227,26 @@ def reading_checks(run_id: str) -> list[ReadingCheck]:
     return _checks(run_info(run_id).content, run_id)
 
 
+@st.cache_data(show_spinner=False, max_entries=50)
+def _helped_by_grammar(content: str, run_id: str) -> frozenset[str]:
+    from rubriclab.runs import reading_check
+
+    assert content  # it is only what the answer is cached by
+    kept_in = store_of(run_id)
+    masses = kept_in.free_masses(run_id)
+    return frozenset(
+        judge.name
+        for judge in judges_of(kept_in.study(run_id))
+        if judge.name in masses and reading_check.helped_by_grammar(judge, *masses[judge.name])
+    )
+
+
 def helped_by_grammar(run_id: str) -> frozenset[str]:
     """Return the small models of a run that lose replies and would not with a grammar, by name.
 
-    Each gives the labels a high probability, and its reading check advises the constraint.
+    Each gives the labels a high probability by itself, as its replies so far show.
     """
-    return frozenset(
-        check.judge
-        for check in reading_checks(run_id)
-        if any(remark.kind == "constrain_small" for remark in check.warnings)
-    )
+    return _helped_by_grammar(run_info(run_id).content, run_id)
 
 
 @st.cache_data(show_spinner=False, max_entries=500)

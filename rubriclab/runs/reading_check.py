@@ -389,6 +389,15 @@ def _constraint_advice(settings: JudgeSettings, masses: Sequence[float]) -> Iter
     yield _warning(kind, mass=f"{mass:.2f}")
 
 
+def helped_by_grammar(settings: JudgeSettings, lost: int, mass: float) -> bool:
+    """Return whether a small model lost replies that a grammar would have made labels.
+
+    ``lost``: how many. ``mass``: the median probability that it gives to the labels by itself.
+    """
+    advice = _constraint_advice(settings, [mass])
+    return lost > 0 and any(remark.kind == "constrain_small" for remark in advice)
+
+
 def too_many_lost(settings: JudgeSettings, recent: Sequence[Judgment]) -> Remark | None:
     """Return why to pause a judge that lost more than MOST_LOST of its recent replies, or None.
 

@@ -693,6 +693,22 @@ class Reader:
             found.setdefault(run, {})[judge] = (lost, asked)
         return found
 
+    def free_masses(self, id: str) -> dict[str, tuple[int, float]]:
+        """Return, by judge, how many judgments have no score, and the median probability that its
+        replies gave to the labels before any constraint. A judge that reports none is left out.
+        """
+        rows = self._db.rows(
+            f"""
+            SELECT k.body->>'judge', count(*) FILTER (j.status <> 0), median(j.mass)
+            FROM judgments j
+            JOIN conditions k USING (run, condition)
+            WHERE j.run = ? AND {FINAL}
+            GROUP BY ALL
+            """,
+            [self.run(id).number],
+        )
+        return {judge: (lost, mass) for judge, lost, mass in rows if mass is not None}
+
     def judge_words(self, ids: Sequence[str]) -> dict[str, Any]:
         """Return what ``keep_judge_words`` kept of these runs, by ID. It may be out of date."""
         if not self._db.has_column("objects", "body"):

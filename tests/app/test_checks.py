@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from rubriclab.app import state
 from rubriclab.model.consent import Consent, destination
 from rubriclab.runs.manager import RunManager
-from rubriclab.runs.reading_check import ReadingCheck, Remark
+from rubriclab.store.read import Reader
 from rubriclab.study.plan import Plan
 from tests.app.conftest import HOSTILE, Lab, healthy, pressed, texts
 from tests.app.test_pages import ended, go, use_sample
@@ -104,7 +104,7 @@ def test_a_held_run_can_be_changed(lab: Lab) -> None:
 def test_a_small_model_that_would_give_labels_gets_a_grammar_by_one_click(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only the judge that the reading check advises to constrain is changed."""
+    """Only the judge that gives the labels a high probability by itself is changed."""
     app = lab("runs")
     with running(FakeServer(text="No idea.")) as server:
         one = API.model_copy(
@@ -113,11 +113,10 @@ def test_a_small_model_that_would_give_labels_gets_a_grammar_by_one_click(
         judges = (one, one.model_copy(update={"name": "b"}))
         run = RunManager(state.store()).start(small_plan(2, judges=judges), check="hold")
         run.wait(60)
-    checks = [
-        ReadingCheck(name, 8, 4, (), (Remark(kind, "advice"),), None)
-        for name, kind in (("a", "constrain_small"), ("b", "guess"))
-    ]
-    monkeypatch.setattr(state, "reading_checks", lambda _: checks)
+    small = [judge.model_copy(update={"kind": "embedded"}) for judge in judges]
+    monkeypatch.setattr(state, "judges_of", lambda _: small)
+    masses = {"a": (4, 0.9), "b": (4, 0.4)}
+    monkeypatch.setattr(Reader, "free_masses", lambda *_: masses)
     assert state.helped_by_grammar(run.id) == {"a"}
     app = go(app, "runs")
     app = pressed(app, "Allow only labels")

@@ -104,6 +104,8 @@ def test_a_held_constraint_asks_each_call_once_and_goes_on_after_a_pause(store: 
     table = store.table(end.run)
     assert {condition.constrain for condition in table.conditions} == {"choice"}
     assert table.rows["mass"].to_numpy() == pytest.approx([0.95] * 40)
+    (judge,) = store.study(end.run)["judges"]
+    assert store.free_masses(end.run) == {judge["name"]: (0, pytest.approx(0.95))}
 
 
 @pytest.mark.thorough

@@ -19,6 +19,7 @@ from rubriclab.runs.reading_check import (
     ReadingCheck,
     check_requests,
     cut_context,
+    helped_by_grammar,
     kept_checks,
     reading_check,
     spends,
@@ -743,3 +744,19 @@ def test_a_small_model_that_writes_on_is_told_to_say_only_labels() -> None:
     served = too_many_lost(API, [cut(item, 3) for item in range(30)])
     assert served is not None
     assert "max_tokens = 512" in served.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "lost", "mass", "helped"),
+    [
+        (EMBEDDED, 24, 0.9, True),
+        (EMBEDDED, 0, 0.9, False),
+        (EMBEDDED, 24, 0.4, False),
+        (EMBEDDED.model_copy(update={"constrain": "grammar"}), 24, 0.9, False),
+        (API, 24, 0.9, False),
+    ],
+)
+def test_a_grammar_helps_a_small_model_that_means_the_labels(
+    settings: JudgeSettings, lost: int, mass: float, helped: bool
+) -> None:
+    assert helped_by_grammar(settings, lost, mass) is helped
