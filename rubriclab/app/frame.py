@@ -34,9 +34,14 @@ TABS_UP = """
 export default function () {
   const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
   const tabs = document.querySelector('.st-key-tab');
-  if (tabs) tabs.scrollIntoView({ behavior: calm ? 'auto' : 'smooth', block: 'start' });
+  const top = tabs ? tabs.getBoundingClientRect().top : 0;
+  const hidden = top < 0 || top > 0.4 * window.innerHeight;
+  if (tabs && hidden) {
+    tabs.scrollIntoView({ behavior: calm ? 'auto' : 'smooth', block: 'start' });
+  }
 }
 """
+"""Moves the tabs to the top of the window, unless enough of the open one is in sight."""
 LONG_MESSAGE = 320
 """Height in pixels of the box around a long message: enough for some fifteen lines."""
 

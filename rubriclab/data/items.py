@@ -266,7 +266,8 @@ class _Guesser:
             for name in self.free
             if name in self.ratings and _whole_within(self.cells[name], scale)
         ]
-        found = _people(self.table, rubric, self.free, self.ratings, rated)
+        marked = self.ratings - self.numeric
+        found = _people(self.table, rubric, self.free, self.ratings, rated, marked)
         self.unclear = found.unclear
         if found.columns:
             self.columns["human"] = list(found.columns)
@@ -309,11 +310,13 @@ def _people(
     free: Sequence[str],
     ratings: Collection[str],
     rated: Sequence[str],
+    marked: Collection[str],
 ) -> _People:
     """Return the columns of people's scores, why these, or why none.
 
     In this order: what the file's own form says; columns named after the rubric's criteria; an
-    overall score; one column per rater; whole numbers within the rubric's scale (``rated``).
+    overall score; one column per rater; whole numbers within the rubric's scale (``rated``), unless
+    many cells hold texts (``marked``), so that neither the name nor all cells tell.
     Columns that may be ratings of several things as well as of several people are not taken.
     """
     stated = [column for column, _ in table.people or () if column in free]
@@ -339,7 +342,7 @@ def _people(
         return _People(tuple(raters), why)
     whole = [name for name in rated if not NO_SCORE.search(plain_name(name))]
     aspects = [name for name in whole if {*plain_name(name).split("_")} & WORDS["aspects"]]
-    if (len(whole) > 1 and not _numbered(whole)) or aspects:
+    if (len(whole) > 1 and not _numbered(whole)) or aspects or {*whole} & {*marked}:
         return _unclear(whole)
     if whole:
         return _People(tuple(whole), _within_scale(rubric))

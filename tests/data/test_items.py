@@ -290,6 +290,7 @@ def test_notes_beside_a_row_that_is_in_the_file_twice_are_no_raters(noted: bool)
         ("answer,human_1,human_2", "-", ["human_1", "human_2"], ()),
         ("answer,clarity,depth", "k. A.", [], ("clarity", "depth")),
         ("answer,human_score,remark", "good", ["human_score"], ()),
+        ("answer,id,wert", "hoch", [], ("wert",)),
     ],
 )
 def test_scores_with_marks_of_no_rating_are_never_dropped_in_silence(
