@@ -393,7 +393,7 @@ def _numbers(plan: Plan, estimate: Estimate) -> None:
     )
     st.html(f'<div class="figures">{parts}</div>')
     busy = busy_words(plan.study.judges)
-    st.caption(f"The time is {safe(estimate.rests_on)}. {busy}")
+    st.caption(f"Time: {safe(estimate.rests_on)}. {busy}")
     if estimate.enough:
         st.markdown(safe(estimate.enough))
 

@@ -17,7 +17,7 @@ CALLS_LOOKED_AT = 2_000
 BUSY = 1.5
 """Processes that want a core, for each core, from which we call a machine busy. A run of a small
 model counts about 1 by itself on two cores, and still does for a minute after its end."""
-BUSY_WORDS = "This machine is busy now. A run may take several times as long as on a quiet one."
+BUSY_WORDS = "This machine is busy now, so it may take several times as long."
 
 
 def machine_paces(store: Reader, judges: Sequence[JudgeSettings]) -> dict[str, MachinePace]:

@@ -84,7 +84,7 @@ def test_the_time_of_a_launch_says_whose_it_is(
     app = lab("setup")
     app.button_group(key="data-kind").set_value("sample").run()
     app = healthy(pressed(app, "Use the sample"))
-    assert "The time is as on a quiet machine with 2 cores." in texts(app)
+    assert "Time: as on a quiet machine with 2 cores." in texts(app)
     assert (BUSY_WORDS in texts(app)) == (load > 3)
 
 
