@@ -733,7 +733,7 @@ def _positions(sizing: _Sizing) -> PositionVerdict:
             for p, (below, above) in enumerate(bands)
             if (below > 0 or above < 0) and p not in unclear
         ),
-        unanimous=_unanimous(moves) if table.by_criterion else (),
+        unanimous=_unanimous(moves) if table.labels is None else (),
         v=float(v),
         v_without_noise=float(v_without_noise),
     )

@@ -424,6 +424,9 @@ def _line_of_one_position(subject: Subject) -> tuple[str, str]:
     strong = share_text(subject, subject.shares[position])
     even = share_text(subject, subject.expected[position])
     line = _say(subject, "line", position, share=strong, rest=_say(subject, rest, even=even))
+    if named is not None and subject.unanimous:
+        # It is named because of the units at hand, so the sentence is about them.
+        line += _say(subject, _way(subject.leans[position], "in_all_up", "in_all_down"))
     return line, strong
 
 

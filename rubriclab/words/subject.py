@@ -56,6 +56,8 @@ PEOPLE = {"people", "agreement", "alt_test", "corrected_means", "pass_fail"}
 MEASURE_OF = {question: measure for measure, question in QUESTIONS.items()}
 LEAST_DECIMALS = 1
 """Decimals of a share in percent: its difference from an even share is read off the two."""
+OUTDONE = 2
+"""A position is not named where another one leans more than so many times as far."""
 MOST_DECIMALS = 3
 """Decimals of a share in percent, at most: a share of 0.001% is not written as 0%."""
 
@@ -293,16 +295,25 @@ class Subject:
     def lead(self) -> int | None:
         """The position that may be named: the largest that surely leans, or to whose side every
         unit leans.
+
+        There is none where another position, which is not sure, leans more than OUTDONE times as
+        far: naming the smaller one would hide what every picture shows.
         """
-        named = self.by_position.outside
-        if not named and self.positions is not None:
-            named = self.positions.unanimous
-        return _first_largest({p: abs(self.leans[p]) for p in named})
+        named = {*self.by_position.outside}
+        if self.positions is not None:
+            named |= {*self.positions.unanimous}
+        lead = _first_largest({p: abs(self.leans[p]) for p in named})
+        if lead is None or self.largest is None:
+            return None
+        furthest = abs(self.leans[self.largest])
+        return None if furthest > OUTDONE * abs(self.leans[lead]) else lead
 
     @property
     def unanimous(self) -> bool:
-        """Return whether every unit leans to the side of the position that is named."""
-        return self.positions is not None and self.lead in self.positions.unanimous
+        """Return whether the position is named only because every unit leans to its side."""
+        if self.positions is None or self.lead in self.by_position.outside:
+            return False
+        return self.lead in self.positions.unanimous
 
     @property
     def named(self) -> int | None:
@@ -317,8 +328,13 @@ class Subject:
     def spoken(self) -> int | None:
         """The position whose share is put into words: the one that may be named, else the largest
         lean.
+
+        Of more than two positions it is the largest one also where a smaller one is named: the
+        question is about the furthest position, and its interval is that position's.
         """
-        return self.largest if self.named is None else self.named
+        if self.named is None or (self.reorder != "pairs" and self.named != self.largest):
+            return self.largest
+        return self.named
 
     @property
     def share_decimals(self) -> int:

@@ -16,7 +16,14 @@ from rubriclab.core import permutation as gates
 from rubriclab.core.cells import Answers, cells, from_arms, is_full, line, turn
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import REASONS
-from rubriclab.core.verdict import Verdicts, decide, units_needed, verdicts, word_of
+from rubriclab.core.verdict import (
+    PositionVerdict,
+    Verdicts,
+    decide,
+    units_needed,
+    verdicts,
+    word_of,
+)
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.orders import balanced
 from rubriclab.model.study import Smallest
@@ -661,3 +668,26 @@ if __name__ == "__main__":
 )
 def test_an_interval_has_one_word(low: float, high: float, shown: bool, word: str) -> None:
     assert word_of(low, high, 0.05, shown=shown) == word
+
+
+def leaning(units: int, to_first: float, dissenters: int = 0) -> PositionVerdict:
+    """A noiseless judge that takes the first option in a share of orders, the dissenters never."""
+    own = np.full((units, 10), 2.0)
+    first = B5[:, 0]
+    taken = np.arange(10) < 10 * to_first
+    given = np.where(taken, first, own)
+    given[:dissenters] = np.where(first == 2, 3, 2)
+    found = decide(choices(given, np.arange(10), B5), SMALLEST).positions
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("units", "dissenters", "named"),
+    [(8, 0, True), (7, 0, False), (10, 0, True), (10, 1, False), (19, 0, True), (20, 0, False)],
+)
+def test_a_position_of_options_may_be_named_because_all_units_lean_to_it(
+    units: int, dissenters: int, named: bool
+) -> None:
+    """Five exact sign tests with Sidak's rule: 1 - (1 - 2^(1 - N))^5 is .038 for 8, .075 for 7."""
+    assert (0 in leaning(units, 0.6, dissenters).unanimous) == named

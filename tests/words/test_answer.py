@@ -567,6 +567,32 @@ def test_where_no_position_may_be_named_the_line_says_what_was_seen_and_of_how_f
     assert said.strong == "35.0%"
 
 
+def test_a_small_sure_lean_is_not_named_beside_a_large_one_that_is_not_sure() -> None:
+    """Else “avoids the option at position 3” stands above a bar of 71% at position 1."""
+    leans = (0.51, -0.155, -0.127, -0.168, -0.06)
+    said = compose(about(leans=leans, decided=(False, False, True), units=10))
+    assert said.headline == "The order changes judge-7b's scores"
+    assert said.line.startswith("It chose the first option in 71.0% of 1,200 calls.")
+    assert "The furthest position is 51.0" in said.questions[0].sentence
+    near = (0.2, -0.12, -0.03, -0.02, -0.03)
+    said = compose(about(leans=near, decided=(False, True)))
+    assert said.headline == "judge-7b avoids the option at position 2"
+    assert "The furthest position is 20.0" in said.questions[0].sentence
+
+
+@pytest.mark.parametrize(("lean", "way", "times"), [(1, "favours", "more"), (-1, "avoids", "less")])
+def test_a_position_is_named_because_all_units_lean_to_it_and_the_line_says_so(
+    lean: int, way: str, times: str
+) -> None:
+    positions = replace(verdict("effect", "positions"), unanimous=(0,))
+    leans = (lean * 0.19, *([-lean * 0.0475] * 4))
+    said = compose(
+        about(leans=leans, decided=(), units=10, unit="prompt", positions_verdict=positions)
+    )
+    assert said.headline == f"judge-7b {way} the option listed first"
+    assert said.line.endswith(f"it would be 20.0%. It was {times} in each of the 10 prompts.")
+
+
 def test_criteria_speak_of_points_from_their_own_mean() -> None:
     said = compose(about(reorder="criteria", leans=(0.45, -0.2, -0.25)))
     assert said.headline == "judge-7b scores a criterion higher when it is listed first"
