@@ -267,6 +267,7 @@ def _look_sentences(now: RunSnapshot) -> list[str]:
             calls=progress.calls,
             needless=progress.needless,
             noun=progress.noun,
+            whole=progress.whole,
         )
         if sentence:
             dataset, axis = progress.scope

@@ -14,7 +14,7 @@ from scipy import special
 
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.looks import ALPHA, JudgeLooks, looks_at
-from rubriclab.stats.resample import Bools, Floats
+from rubriclab.stats.resample import Bools, Floats, Ints
 
 POWER = 1.5
 """ALPHA x share ** POWER is spent when that share of the planned units is in.
@@ -44,11 +44,12 @@ class Looks:
 class Looked:
     """A judge's looks, with what is in so far.
 
-    complete: how many batches are complete.
+    complete: how many batches are complete. begun: calls that were made of the others.
     """
 
     looks: JudgeLooks
     complete: int
+    begun: int = 0
 
     @property
     def alpha(self) -> float:
@@ -57,8 +58,8 @@ class Looked:
 
     @property
     def needless(self) -> int:
-        """Planned calls of the batches that are not complete."""
-        return int(self.looks.planned[:, self.complete :].sum())
+        """Planned calls of the batches that are not complete, which nobody has made."""
+        return max(0, int(self.looks.planned[:, self.complete :].sum()) - self.begun)
 
 
 def looked(table: JudgmentTable) -> tuple[Looked, ...]:
@@ -66,14 +67,17 @@ def looked(table: JudgmentTable) -> tuple[Looked, ...]:
     if table.looks is None:
         return ()
     looks = table.looks.by_judge(table.conditions, len(table.items))
-    return tuple(Looked(own, complete_batches(table.rows, own)) for own in looks)
+    return tuple(_looked(table.rows, own) for own in looks)
 
 
-def complete_batches(rows: pd.DataFrame, looks: JudgeLooks) -> int:
-    """Return how many batches are complete, counted from the first one.
+def _looked(rows: pd.DataFrame, looks: JudgeLooks) -> Looked:
+    made = calls_made(rows, looks)
+    complete = _complete(made, looks)
+    return Looked(looks, complete, begun=int(made[:, complete:].sum()))
 
-    A reply that could not be parsed is final, and so is a call that failed after its retries. A
-    batch that has fewer items than new units still lacks some: its file grows.
+
+def calls_made(rows: pd.DataFrame, looks: JudgeLooks) -> Ints:
+    """Return how many calls of a judge were made, (its conditions, batches).
 
     rows: of the run (``JudgmentTable.rows``).
     """
@@ -84,6 +88,22 @@ def complete_batches(rows: pd.DataFrame, looks: JudgeLooks) -> int:
     place = np.searchsorted(looks.conditions, calls["condition"].to_numpy(dtype=np.int64))
     made = np.zeros_like(looks.planned)
     np.add.at(made, (place[asked], batch[asked]), 1)
+    return made
+
+
+def complete_batches(rows: pd.DataFrame, looks: JudgeLooks) -> int:
+    """Return how many batches are complete, counted from the first one.
+
+    A reply that could not be parsed is final, and so is a call that failed after its retries. A
+    batch that has fewer items than new units still lacks some: its file grows.
+
+    rows: of the run (``JudgmentTable.rows``).
+    """
+    return _complete(calls_made(rows, looks), looks)
+
+
+def _complete(made: Ints, looks: JudgeLooks) -> int:
+    """Return how many batches are complete, by the calls that were made."""
     items = np.bincount(looks.batch[looks.batch >= 0], minlength=len(looks.units))
     grows = items < np.diff(looks.units, prepend=0)
     lacking = (made < looks.planned).any(axis=0) | grows

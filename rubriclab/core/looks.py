@@ -75,7 +75,7 @@ class LastLook:
     spent: how much of the gate's 5% may be spent by this look.
     stops: the answer is known.
     all_no: it is known because every question has its No.
-    needless: planned calls of the batches that are not complete.
+    needless: planned calls of the batches that are not complete, which nobody has made.
     """
 
     judge: str

@@ -53,6 +53,7 @@ class LookProgress:
     all_units: units at the last possible look.
     calls: planned calls up to the next look, or up to the one at which the judge stopped.
     needless: planned calls that will not be asked, because the answer is known.
+    whole: every planned call is asked, whatever the looks say.
     """
 
     judge: str
@@ -63,6 +64,7 @@ class LookProgress:
     all_units: int
     calls: int
     needless: int
+    whole: bool = False
 
 
 def next_look(
@@ -72,7 +74,7 @@ def next_look(
 
     done, needed: calls that are in, and in the end. rate: calls per second; 0 while unknown.
     """
-    ahead = [progress for progress in looks if progress.next_units is not None]
+    ahead = [look for look in looks if look.next_units is not None and not look.whole]
     calls = sum(progress.calls for progress in looks)
     # Calls before an earlier look may be asked again, when all later ones are in.
     if not ahead or not done <= calls < needed:
@@ -108,9 +110,10 @@ class Looking:
         self._store = store
         self._run = run
         self._plan = plan
-        self._ask_all = ask_all
         self._before_look = before_look
         self._before_batch = before_batch
+        # Judges whose rest is asked although a look has the answer.
+        self._asked_whole = {judge.name for judge in plan.study.judges} if ask_all else set[str]()
         # Replaced as a whole: other threads read it for a snapshot.
         self.progress: dict[tuple[str, Scope], LookProgress] = {}
         self.through: set[str] = set()
@@ -141,13 +144,16 @@ class Looking:
                 open_calls, is_complete = await self._open_calls(batch, done, final)
                 # Failed calls of a complete batch are asked again whatever a look says, since a
                 # look says it with these calls.
-                if open_calls and number > 0 and not is_complete and not self._ask_all:
+                whole = judge in self._asked_whole
+                if open_calls and number > 0 and not is_complete and not whole:
                     if not await self._before_look():
                         return
                     if await asyncio.to_thread(
                         stops, self._store, self._run, self._plan, judge, scope
                     ):
-                        break
+                        if not is_begun(batch, self._plan, final):
+                            break
+                        self._asked_whole.add(judge)
                 if open_calls and await self._before_batch(batch):
                     # The last missing reply may have come.
                     open_calls, _ = await self._open_calls(batch, done, final)
@@ -180,7 +186,7 @@ class Looking:
             if [final.get(code, 0) for code in own.conditions] != in_full.tolist():
                 continue
             clear = number + 1 == len(own.units)
-            if not clear and not self._ask_all:
+            if not clear and judge not in self._asked_whole:
                 clear = stops(self._store, self._run, self._plan, judge, scope)
             self._note(judge, scope, looked=number + 1, ahead=None if clear else number + 2)
             if clear and scope == self._plan.scopes[-1]:
@@ -215,6 +221,7 @@ class Looking:
             all_units=own.units[-1],
             calls=int(calls[:asked].sum()),
             needless=int(calls[looked:].sum()) if ahead is None else 0,
+            whole=judge in self._asked_whole,
         )
         self.progress = self.progress | {(judge, scope): progress}
 
@@ -246,6 +253,15 @@ def stops(store: Reader, run: str, plan: Plan, judge: str, scope: Scope) -> bool
     return bool(looks) and looks[-1].stops
 
 
+def is_begun(batch: Batch, plan: Plan, final: Container[str]) -> bool:
+    """Return whether any call of a batch is final.
+
+    Where the look before it has the answer, somebody asked for the rest of the calls. A run that
+    stopped meanwhile goes on with them.
+    """
+    return any(call.key in final for call in batch.calls(plan))
+
+
 def open_batches(
     store: Reader, run: str, plan: Plan, done: set[str], *, ask_all: bool
 ) -> list[Batch]:
@@ -267,7 +283,8 @@ def open_batches(
             found += complete
             if complete or ahead is None:
                 continue
-            if ahead.number == 0 or not stops(store, run, plan, judge.name, scope):
+            begun = ahead.number == 0 or is_begun(ahead, plan, final)
+            if begun or not stops(store, run, plan, judge.name, scope):
                 found.append(ahead)
     return found
 

@@ -58,14 +58,23 @@ def method_words(look: LastLook) -> str:
 
 
 def progress_sentence(
-    *, units: int, next_units: int | None, all_units: int, calls: int, needless: int, noun: str
+    *,
+    units: int,
+    next_units: int | None,
+    all_units: int,
+    calls: int,
+    needless: int,
+    noun: str,
+    whole: bool = False,
 ) -> str:
     """Say when a judge was looked at, and when it will be next; empty if nothing is to be said.
 
     units: how many were in at the last look, 0 before the first one. next_units: how many will be
     in at the next one, None if there is none. calls: the judge's planned calls by then. needless:
-    calls that will not be asked.
+    calls that will not be asked. whole: every planned call is asked, whatever the looks say.
     """
+    if whole and next_units is not None:
+        return "Every planned call is asked, also where the answer is clear before."
     if next_units is None:
         return clear_sentence(units, all_units, needless, noun) if needless else ""
     if not units:

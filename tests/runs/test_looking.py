@@ -30,7 +30,7 @@ from rubriclab.runs.runner import Run, RunSnapshot, keep_run
 from rubriclab.store.bundle import bundle_bytes, import_bundle, read_bundle
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan, plan
-from rubriclab.words.looks import stop_words
+from rubriclab.words.looks import progress_sentence, stop_words
 from tests.runs.kit import WAIT, Script, Scripted, ScriptedJudge, ended, failed, use
 from tests.runs.test_batch import answer, answers_file, requests_of
 from tests.servers import FakeServer, running
@@ -235,6 +235,30 @@ def test_the_rest_is_asked_where_that_is_wanted(store: Store, scripted: Scripted
         for name, word in words.items()
         if word == "none"
     )
+
+
+def test_the_rest_goes_on_after_a_pause_without_being_asked_for_again(
+    store: Store, scripted: Scripted
+) -> None:
+    """The looks have the answer after 20 answers, and 19 calls of the rest were made."""
+    judge = scripted(BIASED)
+    run = ended(Run(store, looked_plan())).run
+    paused = ended(Run(store, looked_plan(), ask_all=True, max_calls=19))
+    assert (paused.state, paused.done) == ("paused", 219)
+    assert [progress.whole for progress in paused.looks] == [True]
+    (look,) = api.Run(store.table(run)).findings.last_looks
+    assert (look.units, look.early, look.needless) == (20, True, 181)
+    assert "181 calls were not asked." in stop_words(look)
+    end = ended(Run(store, looked_plan()))
+    assert (end.run, end.state, end.done, end.asked) == (run, "finished", 400, 181)
+    assert set(judge.asked.values()) == {1}
+
+
+def test_while_the_rest_is_asked_no_look_is_said_to_be_open() -> None:
+    said = progress_sentence(
+        units=20, next_units=40, all_units=40, calls=400, needless=0, noun="answer", whole=True
+    )
+    assert said == "Every planned call is asked, also where the answer is clear before."
 
 
 def assert_same_looks(one: list[Look], other: list[Look]) -> None:
