@@ -175,10 +175,10 @@ def with_people(
         note = f"Lines: {level}. Position: where the better answer was listed."
     elif intended:
         title = "Agreement with the intended levels (r)"
-        note = f"Lines: {level}. More calls raise r."
+        note = f"Lines: {level}. r of several calls is that of their mean."
     elif several_people is None or not math.isfinite(several_people.value):
         title = f"Agreement with {whom(findings)} (r)"
-        note = f"Lines: {level}. More calls raise r."
+        note = f"Lines: {level}. r of several calls is that of their mean."
     else:
         one, others = "one person", "the other raters"
         if model := model_yardstick(findings):
@@ -186,7 +186,7 @@ def with_people(
         title = f"Agreement with {whom(findings)} (r), compared with {one}"
         note = (
             f"Lines: {level}. The last two compare: r of one call, and of {one}, with {others}. "
-            "More calls raise r."
+            "r of several calls is that of their mean."
         )
     shown = Shown(title, reach_forest(findings, subject), note)
     key = f"reach-{subject.condition}"

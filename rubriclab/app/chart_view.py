@@ -118,7 +118,9 @@ def _drawn(
         "scale": 2,
     }
     config = CONFIG | {
-        "modeBarButtons": [["toImage"]] if camera else [],
+        # Without a camera the bar would only hide the cells below it.
+        "displayModeBar": "hover" if camera else False,
+        "modeBarButtons": [["toImage"]],
         "toImageButtonOptions": saved,
     }
     return st.plotly_chart(

@@ -29,7 +29,15 @@ HERE = Path(__file__).parent
 PAGES = lab_folder() / "pages"
 BROUGHT = "tabs brought up"
 """In the session's state: a tab was opened, by a click on it or from elsewhere on the page."""
-TIMES = "times tabs brought up"
+ARRIVED = "arrived on a page"
+"""In the session's state: a button led to this page. The window would keep its place else."""
+PAGE_TOP = """
+export default function () {
+  const page = document.querySelector('[data-testid="stMain"]');
+  if (page) page.scrollTo(0, 0);
+}
+"""
+TIMES = "times a script was run"
 TABS_UP = """
 export default function () {
   const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
@@ -61,11 +69,14 @@ def show(name: str, draw: Callable[[], None]) -> None:
         query = {key: st.query_params.get_all(key) for key in st.query_params}
         st.session_state["frame wanted"] = (name, query)
         st.switch_page(PAGES.parent / "app.py")
+    arrived = st.session_state.pop(ARRIVED, False)
     for text in st.session_state.pop("frame announced", ()):
         st.toast(text, icon=":material/check:")
     try:
         with faults():
             draw()
+        if arrived:
+            _run_once("page_top", PAGE_TOP)
     except Exception as fault:
         if _steers_streamlit(fault):
             raise
@@ -167,8 +178,9 @@ def _agree(wanted: Sequence[Consent]) -> None:
 
 
 def go(name: str, **query: str | list[str]) -> NoReturn:
-    """Open another page, with this query in its address."""
+    """Open another page at its top, with this query in its address."""
     drop_fragments()
+    st.session_state[ARRIVED] = True
     st.switch_page(page_file(name), query_params=query)
 
 
@@ -279,9 +291,16 @@ def tabs(parts: Mapping[str, Callable[[], None]], first: str | None = None) -> N
             with tab:
                 draw()
     if st.session_state.pop(BROUGHT, False):
-        # A component of another key each time: one that is drawn already would not run again.
-        times = st.session_state[TIMES] = st.session_state.get(TIMES, 0) + 1
-        st.components.v2.component("rubriclab_tabs", js=TABS_UP)(key=f"tabs-up-{times}")
+        _run_once("tabs_up", TABS_UP)
+
+
+def _run_once(name: str, script: str) -> None:
+    """Run a script in the browser.
+
+    Its component has another key each time: one that is drawn already would not run again.
+    """
+    times = st.session_state[TIMES] = st.session_state.get(TIMES, 0) + 1
+    st.components.v2.component(f"rubriclab_{name}", js=script)(key=f"{name}-{times}")
 
 
 def bring_tabs() -> None:

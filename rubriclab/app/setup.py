@@ -53,6 +53,7 @@ STOP_WORDS: dict[Stop, str] = {
     "decided": "All three questions have an answer",
 }
 """When a run stops early, as the page says it."""
+CONFIRM = "Confirm the columns in step 1 first."
 STEPS = {
     1: ("Data", setup_data),
     2: ("Rubric", setup_rubric),
@@ -253,10 +254,11 @@ def _planned(held: Draft) -> tuple[tuple[Plan, Estimate] | None, str]:
         return None, held.problems[min(held.problems)]
     try:
         plan = held.plan()
-        unconfirmed = "Confirm the columns in step 1 first." if held.unconfirmed else ""
+        unconfirmed = CONFIRM if held.unconfirmed else ""
         return plan, unconfirmed or waiting_paste.reason()
     except LabError as fault:
-        return None, str(fault)
+        # What is wrong with columns that nobody has confirmed yet is said beside them.
+        return None, CONFIRM if held.unconfirmed else str(fault)
 
 
 def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> None:

@@ -219,7 +219,9 @@ def _replacement(held: Draft, number: int, part: DataPart) -> None:
     """
     st.markdown(f"In place of :material/draft: **{safe(part.file, 60)}**:")
     uploaded = _uploaded(held, "One answer per row")
-    if st.button("Keep this file", icon=":material/undo:", type="tertiary", key="data-keep"):
+    if st.button(
+        f"Keep {safe(part.file, 60)}", icon=":material/undo:", type="tertiary", key="data-keep"
+    ):
         open_row("data", number)
         st.rerun()
     if uploaded is None:
@@ -367,10 +369,16 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         if further:
             names = ", ".join(safe(name, 30) for name in further)
             st.caption(f"Further human scores (under More columns): {names}")
-        unrated = _no_rating(marks_of_no_rating(table, people), part.unrated)
+        marks = marks_of_no_rating(table, people)
+        unrated = _no_rating(marks, part.unrated)
         if unrated != part.unrated:
             part = changed(part, unrated=unrated)
             held.set_data(number, part)
+        unclear = [mark for mark in marks if mark not in unrated]
+        if 0 < len(unclear) <= MOST_MARKS and not pressed:
+            listed = ", ".join(f"“{safe(mark, 20)}”" for mark in unclear)
+            st.markdown(f":orange[Say what {listed} means: tick the box, or choose other columns.]")
+            return
     with below, faults():
         _say_what_columns_give(held, number, people)
         if pressed:

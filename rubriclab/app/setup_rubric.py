@@ -33,7 +33,9 @@ COLUMNS = {
 def summary(held: Draft) -> str:
     """Return what the closed step says."""
     rubric = held.rubric()
-    text = f"{shorten(rubric.name, 50)} · "
+    # Nobody may have looked at it: a study begins with a ready-made rubric.
+    ready = any(written(own) == held.study.rubric for own in sample_rubrics())
+    text = f"{shorten(rubric.name, 50)}{', ready-made' if ready else ''} · "
     if len(rubric.criteria) > 1:
         text += f"{len(rubric.criteria)} criteria, "
     text += count(len(rubric.criteria[0].options), "score option")
@@ -219,8 +221,8 @@ def _say_understood(read: Understood) -> None:
         said += f" {missing} {verb} missing. Keep it so, or add them."
     with st.container(border=True, key="rubric-understood"):
         st.markdown(said)
-        for note in (*read.bare(), *read.notes):
-            st.caption(safe(note, 400))
+        for note in (read.judged(), *read.bare(), *read.notes):
+            st.caption(safe(note, 800))
         with st.container(horizontal=True):
             st.button(
                 waiting_paste.use_label(read),

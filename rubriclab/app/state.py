@@ -156,17 +156,17 @@ def run_choice() -> RunInfo | None:
     """Return the run to show, or None if there is neither a run nor an example.
 
     The address may name a run (``?run=``); a name that no run has is ignored. Then it is the run
-    that was shown last in this visit, on any page. Otherwise it is the latest finished run, or the
-    first of the list, which ends with the recorded examples.
+    that was shown last in this visit, on any page. Otherwise it is the user's latest finished run,
+    else the latest with judgments, else the first recorded example.
     """
     for wanted in (st.query_params.get("run", ""), st.session_state.get(SHOWN, "")):
         named = _named(wanted)
         if named is not None:
             st.session_state[SHOWN] = named.id
             return named
-    runs = listed()
-    finished = [info for info in runs if info.state == "finished"]
-    best_first = finished + runs
+    own = [info for info in store().runs() if info.done]
+    finished = [info for info in own if info.state == "finished"]
+    best_first = finished or own or shown_examples()
     return best_first[0] if best_first else None
 
 

@@ -16,6 +16,8 @@ from rubriclab.model.text import shorten
 
 MOST_MISSING = 8
 """More missing scores are not offered to be added: the scale is meant to be sparse then."""
+MOST_NAMED = 4
+"""So many criteria are named."""
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 FLOW_MAP = re.compile(r"(?P<before>\s*(?:-\s*)?\{)(?P<inside>.*)(?P<after>\}\s*,?\s*)")
 """One line of YAML with a map in braces."""
@@ -44,6 +46,18 @@ class Understood:
         plural = "score" if len(first.scores) == 1 else "scores"
         listed = listed_numbers(first.scores)
         return f"Read as {self.form}: {count_word(len(first.scores))} {plural}, {listed}."
+
+    def judged(self) -> str:
+        """Say what the rubric judges, since a line above the scores may be no name of a criterion:
+        every prompt would hold the beginning of a letter.
+        """
+        named = [
+            f"“{shorten(criterion.name, 60)}”"
+            + (f" ({shorten(criterion.description, 120)})" if criterion.description else "")
+            for criterion in self.rubric.criteria
+        ]
+        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        return f"What is judged, as every prompt says it: {', '.join(named[:MOST_NAMED])}{more}."
 
     def bare(self) -> list[str]:
         """Return a sentence for each criterion that has scores without a description."""

@@ -114,11 +114,12 @@ def footer(findings: Findings) -> str:
     table = findings.judgments.table
     orders = len({order.shown for order in table.orderings})
     calls = calls_in(table.rows["call"].to_numpy())
+    items = table.rows["item"].nunique()
     made = ""
     if "rubriclab" in table.made_with:
         made = f" · rubriclab {table.made_with['rubriclab']}"
     return (
-        f"{table.name}: {count(calls, 'call')}, {count(len(table.items), 'item')}, "
+        f"{table.name}: {count(calls, 'call')}, {count(items, 'item')}, "
         f"{count(orders, 'order')}{made}"
     )
 

@@ -122,7 +122,11 @@ UNRATED = "answer,human_1\n" + "".join(
 
 def test_a_mark_of_no_rating_is_refused_until_its_box_is_ticked(lab: Lab) -> None:
     app = uploaded(lab("setup"), UNRATED)
+    unsaid = "Say what “n/a” means: tick the box, or choose other columns."
+    assert unsaid in texts(healthy(app))
+    app.button(key="data-confirm").click().run()
     assert any("“n/a” is not a score" in str(error.value) for error in app.error)
+    assert app.button(key="launch-go").disabled
     box = next(box for box in app.checkbox if str(box.key).startswith("data-unrated-"))
     assert box.label.startswith("“n/a” (2 cells) means")
     box.check().run()
@@ -133,7 +137,8 @@ def test_a_mark_of_no_rating_is_refused_until_its_box_is_ticked(lab: Lab) -> Non
     assert held(app).study.data[0].unrated == ("n/a",)
     assert 'unrated = ["n/a"]' in study_toml(held(app).checked())
     next(box for box in app.checkbox if str(box.key).startswith("data-unrated-")).uncheck().run()
-    assert any("“n/a” is not a score" in str(error.value) for error in app.error)
+    assert unsaid in texts(healthy(app))
+    assert app.button(key="launch-go").disabled
     assert app.session_state["setup draft"].study.data[0].unrated == ()
 
 
@@ -150,7 +155,7 @@ def test_two_raters_are_taken_by_one_click_and_none_is_dropped_in_silence(lab: L
     assert "“Note Anna” and “Note Bernd” may be scores by several people" in texts(healthy(app))
     assert not any(item.ratings for item in held(app).dataset().items)
     app.button(key="data-raters").click().run()
-    assert any("“n/a” is not a score" in str(error.value) for error in app.error)
+    assert "Say what “n/a” means" in texts(healthy(app))
     next(box for box in app.checkbox if str(box.key).startswith("data-unrated-")).check().run()
     assert "Human scores of 2 people: Note Anna, Note Bernd." in texts(healthy(app))
     app.button(key="data-confirm").click().run()

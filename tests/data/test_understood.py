@@ -80,3 +80,12 @@ def test_a_text_without_scores_names_the_form_and_the_nearest_line(text: str, ne
 )
 def test_other_lines_stay_as_they_are(line: str) -> None:
     assert commas_kept(line) == (line, [])
+
+
+def test_what_is_judged_is_said_before_it_is_used() -> None:
+    """The first line of a letter would be in every prompt."""
+    read = understood("Hallo Jonas, so bewerten wir:\n1: schlecht\n2: gut")
+    said = "What is judged, as every prompt says it: “Hallo Jonas, so bewerten wir”."
+    assert read.judged() == said
+    read = understood("Tone: is it kind?\n1: no\n2: yes\n\nB\n1: x\n2: y")
+    assert read.judged().endswith("“Tone” (is it kind?), “B”.")

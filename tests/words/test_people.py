@@ -432,7 +432,7 @@ def test_reasons_and_unfinished_runs() -> None:
     assert "(too few independent answers" in few.line
     assert "this run has 12" in few.questions[2].sentence
     once = remedies(findings(judged(1.0, repeats=1)))
-    assert "No order was repeated" in once.questions[0].sentence
+    assert "were asked twice in the same order" in once.questions[0].sentence
     early = remedies(findings(replace(judged(1.0), state="paused")))
     assert (early.headline, early.questions) == ("How many calls are needed, so far", ())
     assert (
