@@ -111,9 +111,11 @@ def page() -> None:
                 with st.container(border=True, key=f"running-{run_id}"):
                     progress_card(run_id, key="runs")
     hidden = doomed_runs.of_this_visit(state.store_path())
-    _say_deleted(hidden)
+    # Likewise each part has its own place, so that no part is drawn over the remains of another.
+    with st.container():
+        _say_deleted(hidden)
     words: list[Fill] = []
-    with faults():
+    with st.container(), faults():
         own = state.store().runs()
         shown = [info for info in own if info.id not in active and info.id not in hidden]
         _list(shown, bool(active), words)

@@ -18,7 +18,7 @@ from rubriclab.model.study import Study
 from rubriclab.model.text import count, shorten
 from rubriclab.words.answer import FLAT_POINTS, Answer, Question, asked_about, judged
 from rubriclab.words.phrases import NBSP, number, say
-from rubriclab.words.subject import EFFECT, Subject
+from rubriclab.words.subject import EFFECT, Subject, sentence_tables
 
 MOST_NAME = 60
 """Max characters of a name in a fact."""
@@ -32,8 +32,8 @@ class Presented:
     kicker, question: what the run asked, as a heading with a line above it.
     asked: what was done, in two or three sentences.
     calls, limits: how many calls the answer rests on, and what else it depends on.
-    single: the question about single scores, and ``changed``, its number for a large print; None
-        and empty where there is none.
+    single: the question about single scores, and ``changed``, its number for a large print, with
+        the words below it; None and empty where there is none.
     facts: what was asked whom, as (name, value).
     """
 
@@ -46,6 +46,7 @@ class Presented:
     limits: str
     single: Question | None
     changed: str
+    below_changed: str
     facts: tuple[tuple[str, str], ...]
 
 
@@ -54,6 +55,8 @@ def presented(findings: Findings, subject: Subject, study: Study | None = None) 
     arm = findings.judgments.arms[subject.condition]
     answer = judged(findings, subject)
     arms = _arms_of(findings, subject)
+    single = answer.questions[-1] if answer.questions else None  # it is always the last
+    changed = _changed(subject)
     return Presented(
         answer=answer,
         kicker=_say(subject, "kicker"),
@@ -71,8 +74,9 @@ def presented(findings: Findings, subject: Subject, study: Study | None = None) 
         ),
         calls=count(subject.calls, "call"),
         limits=_say(subject, "limits", things=asked_about(subject)),
-        single=answer.questions[-1] if answer.questions else None,  # it is always the last
-        changed=_changed(subject),
+        single=single,
+        changed=changed,
+        below_changed=_below(subject, changed, single.sentence) if single else "",
         facts=tuple(_facts(subject, arm, arms, study)),
     )
 
@@ -120,6 +124,14 @@ def _changed(subject: Subject) -> str:
     if single.value < FLAT_POINTS:
         return ""
     return f"{number(100 * single.value, '.0f')} in 100"
+
+
+def _below(subject: Subject, changed: str, sentence: str) -> str:
+    """Return a sentence below the number in large print, which is not said twice."""
+    if not changed or not sentence.startswith(changed):
+        return sentence
+    noun = say("noun", sentence_tables(subject))
+    return f"single {noun}s{sentence.removeprefix(changed)}"
 
 
 def _facts(

@@ -163,7 +163,10 @@ def test_what_a_form_changes_is_drawn_as_its_rows_are() -> None:
         "Size of an answer's change, in either direction": [0.4],
         "Scores that change, the judge's noise included": [0.4],
     }
-    assert "beyond the judge's noise is not known. Too few answers, or none, were asked twice" in shown.note
+    assert (
+        "beyond the judge's noise is not known. Too few answers, or none, were asked twice"
+        in shown.note
+    )
     assert draw(shown.picture, LIGHT).data
 
 
