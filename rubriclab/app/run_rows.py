@@ -167,7 +167,9 @@ def _words(content: str, run_id: str) -> dict[str, tuple[str, str]]:
         if answer.word and answer.judge not in worded:
             # The number of one position may not be the reason for the word, so the headline goes
             # with it.
-            worded[answer.judge] = answer.word, answer.headline.removeprefix(f"{answer.judge} ")
+            # The row names the judge already.
+            phrase = answer.headline.removeprefix(f"{answer.judge} ")
+            worded[answer.judge] = answer.word, phrase.replace(f" {answer.judge}'s ", " its ")
     arms = Judgments(state.kept(run_id).table).arms
     # Bare scores have no order, so the number is about the first list.
     listed = next((arm for arm in arms if arm.condition.reorder != "bare"), arms[0])
