@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib.metadata import version
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import streamlit as st
@@ -28,6 +30,7 @@ from rubriclab.words.phrases import lowered, number
 if TYPE_CHECKING:
     from rubriclab.store.read import RunInfo
 
+PACKAGE = Path(__file__).parent.parent
 MOST_LOST = 0.05
 """Largest share of unparsed replies of a judge under “Done”."""
 MOST_JUDGES = 6
@@ -112,13 +115,28 @@ def keep_words(infos: Sequence[RunInfo]) -> None:
         state.store().keep_judge_words(bodies)
 
 
+@cache
+def _code_of_words() -> str:
+    """Return a digest of the code and the sentences that the words come from.
+
+    A lab in development says other words under the same version, and a row must not contradict the
+    results that it opens.
+    """
+    made = sha256()
+    for folder in ("core", "measures", "stats", "words"):
+        for path in sorted((PACKAGE / folder).glob("*.*")):
+            if path.suffix in (".py", ".toml"):
+                made.update(path.read_bytes())
+    return made.hexdigest()
+
+
 def _made_of(info: RunInfo) -> str:
-    """Return what a run's words are made of: its content, the rules, and the lab's version.
+    """Return what a run's words are made of: its content, the rules, and the lab's code.
 
     Unlike ``RunInfo.content``, it outlives this opening of the store.
     """
     _, _, token = info.token.partition(" ")
-    return f"{token} {info.revision} {info.state} {info.name} {RULES} {version('rubriclab')}"
+    return f"{token} {info.revision} {info.state} {info.name} {RULES} {_code_of_words()}"
 
 
 def has_words(info: RunInfo) -> bool:
