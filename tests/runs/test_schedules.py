@@ -31,6 +31,7 @@ from rubriclab.model.judgment import RULES, Call, Judgment, Reply, Status
 from rubriclab.model.looks import Scope
 from rubriclab.model.text import digest
 from rubriclab.runs import asking, looking, runner, tally
+from rubriclab.runs.pace import Pace
 from rubriclab.runs.runner import Run, RunSnapshot
 from rubriclab.store import store as store_module
 from rubriclab.store.store import Store
@@ -301,8 +302,8 @@ def world() -> Iterator[World]:
         patch.setattr(asyncio, "to_thread", at_once)
         patch.setattr(store_module, "RunWriter", StepWriter)
         patch.setattr(looking, "stops", partial(made.stops, real))
-        for module in (asking, tally):
-            patch.setattr(module, "time", SimpleNamespace(monotonic=clock))
+        patch.setattr(asking, "time", SimpleNamespace(monotonic=clock))
+        patch.setattr(tally, "Pace", partial(Pace, clock))
         yield made
 
 
