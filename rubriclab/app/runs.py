@@ -182,7 +182,7 @@ def _progress(run_id: str, *, key: str, buttons: bool) -> None:
     followed = _followed(run)
     if followed is not None:
         code, condition = followed
-        verdict = "at the next look" if now.looks else "at the end"
+        verdict = "at the end" if now.next_look is None else "at the next look"
         sentence, picture = early(now.early[code], verdict=verdict, judge=condition.judge)
         if buttons:
             cells = cells_so_far(now.cells[code], condition.scores, condition.positions)

@@ -76,6 +76,7 @@ class LastLook:
     stops: the answer is known.
     all_no: it is known because every question has its No.
     needless: planned calls of the batches that are not complete, which nobody has made.
+    begun: calls of those batches that were made; they count in no number.
     """
 
     judge: str
@@ -89,6 +90,7 @@ class LastLook:
     stops: bool
     all_no: bool
     needless: int
+    begun: int = 0
 
     @property
     def units(self) -> int:

@@ -416,6 +416,7 @@ class Findings:
                     stops=bool(looks) and looks[-1].stops,
                     all_no=words == {"equivalent"},
                     needless=known.needless,
+                    begun=known.begun,
                 )
             )
         return tuple(made)

@@ -34,6 +34,8 @@ def stop_words(look: LastLook) -> str:
             f"All questions have their No after {look.units:,} of {count(planned, noun)}. "
             f"{count(look.needless, 'call')} {verb} not needed."
         )
+    if look.begun:
+        said += f" {count(look.begun, 'call')} made since then count in no number yet."
     level = f"{100 * (1 - look.alpha):.4g}%"
     return f"{said} Intervals are at {level}, so that those of all looks hold in 95%."
 

@@ -757,7 +757,10 @@ def test_two_orders_that_agree_are_said_to_though_a_line_through_all_is_not_flat
     (said,) = answers(found)
     (row_of_two,) = found.select("reversed_list")
     assert (row_of_two.value, row_of_two.counts["changed"], row_of_two.counts["n"]) == (0, 0, 20)
-    assert "reversing 1 to 5 into 5 to 1 changed the score of none of 20 answers." in said.note
+    assert (
+        "Reversing 1 to 5 into 5 to 1, these two orders alone, changed the score of none of 20"
+        in said.note
+    )
     assert not re.search("Listing 1 to 5|reversing the list", sentences(said))
 
 
