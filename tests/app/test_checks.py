@@ -101,6 +101,7 @@ def test_a_held_run_can_be_changed(lab: Lab) -> None:
     assert healthy(app).title[0].value == "Set up a run"
 
 
+@pytest.mark.thorough
 def test_a_small_model_that_would_give_labels_gets_a_grammar_by_one_click(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ def test_another_judge_has_its_own_list_and_keeps_a_chosen_answer(lab: Lab) -> N
     assert "recorded orders" not in said
 
 
+@pytest.mark.thorough
 def test_an_address_opens_the_same_answer_and_order(lab: Lab) -> None:
     app = healthy(lab("try", answer="lighthouse-letter", order="12345", judge="qwen2.5-coder-0.5b"))
     assert place(app, "order") == "12345"

@@ -219,6 +219,7 @@ def test_a_run_is_paused_resumed_and_cancelled(lab: Lab) -> None:
     assert state.store().run(run_id).state == "cancelled"
 
 
+@pytest.mark.thorough
 def test_a_click_on_cancel_shows_at_once(lab: Lab) -> None:
     """The run ends within the click, and the page has no control of it left."""
     judge = JudgeSettings(name="sim", kind="simulated", options={"latency": 0.2}, concurrency=1)
@@ -231,6 +232,7 @@ def test_a_click_on_cancel_shows_at_once(lab: Lab) -> None:
     assert not [button for button in app.button if str(button.key).startswith("runs-cancel")]
 
 
+@pytest.mark.thorough
 def test_a_run_that_is_stopping_cannot_be_stopped_again(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,7 @@ def confirmed(app: AppTest, text: str = ANSWERS) -> AppTest:
     return uploaded(app, text).button(key="data-confirm").click().run()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("load", [0.5, 7.0])
 def test_the_time_of_a_launch_says_whose_it_is(
     load: float, lab: Lab, monkeypatch: pytest.MonkeyPatch
@@ -924,6 +925,7 @@ def test_other_changes_make_a_study_of_their_own(lab: Lab, change: str) -> None:
     healthy(app)
 
 
+@pytest.mark.thorough
 def test_a_run_that_cannot_be_asked_again_says_why(lab: Lab) -> None:
     app = lab("setup", again="nothing")
     assert "No run is called “nothing”" in app.error[0].value.replace("\\", "")
@@ -1097,6 +1099,7 @@ def test_a_waiting_judge_prompt_holds_the_launch(lab: Lab) -> None:
     assert not healthy(app).button(key="launch-go").disabled
 
 
+@pytest.mark.thorough
 def test_a_waiting_paste_is_back_with_the_set_up_that_was_put_aside(lab: Lab) -> None:
     app = step(confirmed(lab("setup")), 3)
     app.button_group(key="judge-where").set_value("simulated").run()
