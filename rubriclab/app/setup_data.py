@@ -375,7 +375,8 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
             part = changed(part, unrated=unrated)
             held.set_data(number, part)
         unclear = [mark for mark in marks if mark not in unrated]
-        if 0 < len(unclear) <= MOST_MARKS and not pressed:
+        # Of more texts there is no box: the fault below names one of them.
+        if unclear and len(marks) <= MOST_MARKS and not pressed:
             listed = ", ".join(f"“{safe(mark, 20)}”" for mark in unclear)
             st.markdown(f":orange[Say what {listed} means: tick the box, or choose other columns.]")
             return

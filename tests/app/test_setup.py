@@ -143,6 +143,21 @@ def test_a_mark_of_no_rating_is_refused_until_its_box_is_ticked(lab: Lab) -> Non
     assert app.session_state["setup draft"].study.data[0].unrated == ()
 
 
+def test_no_box_is_named_where_too_many_texts_have_none(lab: Lab) -> None:
+    """A study says of two of seven texts that they mean “no rating”; five are left."""
+    texts_of = dict(
+        zip(range(1, 29, 4), ["n/a", "-", "?", "tbd", "none", "ill", "later"], strict=True)
+    )
+    rows = (f"An answer of some length with the number {k}" for k in range(80))
+    lines = [f"{row},{texts_of.get(k, 1 + k % 5)}" for k, row in enumerate(rows)]
+    app = uploaded(lab("setup"), "\n".join(["answer,human_1", *lines]))
+    draft = app.session_state["setup draft"]
+    draft.set_data(0, draft.study.data[0].model_copy(update={"unrated": ("n/a", "-")}))
+    app.run()
+    assert "tick the box" not in texts(app)
+    assert any("“?” is not a score" in str(error.value) for error in app.error)
+
+
 TWO_RATERS = "answer,Note Anna,Note Bernd\n" + "".join(
     f"An answer of some length with the number {k},{1 + k % 5},"
     f"{'n/a' if k % 4 == 1 else 5 - k % 5}\n"
