@@ -34,8 +34,7 @@ def summary(held: Draft) -> str:
     """Return what the closed step says."""
     rubric = held.rubric()
     # Nobody may have looked at it: a study begins with a ready-made rubric.
-    ready = any(written(own) == held.study.rubric for own in sample_rubrics())
-    text = f"{shorten(rubric.name, 50)}{', ready-made' if ready else ''} · "
+    text = f"{shorten(rubric.name, 50)}{', ready-made' if _ready_made(held) else ''} · "
     if len(rubric.criteria) > 1:
         text += f"{len(rubric.criteria)} criteria, "
     text += count(len(rubric.criteria[0].options), "score option")
@@ -47,13 +46,18 @@ def summary(held: Draft) -> str:
     return text
 
 
+def _ready_made(held: Draft) -> list[str]:
+    """Return the title of the ready-made rubric that the study has; none if it has another."""
+    return [_title(ready) for ready in sample_rubrics() if held.study.rubric == written(ready)]
+
+
 def body(held: Draft) -> None:
     """Draw the open step: where the rubric comes from, and the form or the rubric itself."""
     for name in held.missing_rubrics():
         _ask_for_file(held, name)
         return
     ready = {_title(rubric): rubric for rubric in sample_rubrics()}
-    same = [title for title, rubric in ready.items() if held.study.rubric == written(rubric)]
+    same = _ready_made(held)
     box = waiting_paste.waiting()
     kind = segments(
         "Which rubric?",

@@ -50,11 +50,6 @@ class Company:
     left_out: tuple[float, float]
 
     @property
-    def level(self) -> float:
-        """The level of the verdicts' intervals."""
-        return 1 - self.verdicts.alpha
-
-    @property
     def mean(self) -> MeanVerdict:
         verdict = self.verdicts.mean
         assert verdict is not None  # scores have a mean

@@ -642,7 +642,7 @@ def _rows_of(
         topic="verdict",
         condition=given.condition,
         unit=unit,
-        level=1 - given.alpha,
+        level=given.level,
         alpha=gate.spent,
     )
 
@@ -666,7 +666,7 @@ def _verdict_row(
         topic="verdict",
         condition=given.condition,
         unit=unit,
-        level=1 - given.alpha,
+        level=given.level,
         alpha=given.alpha,
         verdict=verdict.word,
         smallest=verdict.smallest,

@@ -302,6 +302,11 @@ class Verdicts:
     alpha: float = ALPHA
 
     @property
+    def level(self) -> float:
+        """The level of the intervals."""
+        return 1 - self.alpha
+
+    @property
     def positions(self) -> PositionVerdict | None:
         verdict = self.questions.get("positions")
         return verdict if isinstance(verdict, PositionVerdict) else None

@@ -25,7 +25,7 @@ from rubriclab.words.answer import judged, several_tests
 from rubriclab.words.company import company_answer
 from rubriclab.words.looks import method_words
 from rubriclab.words.pass_fail import has_pass_fail, pass_fail_answer
-from rubriclab.words.phrases import number, say
+from rubriclab.words.phrases import level_text, number, say
 from rubriclab.words.subject import Subject, calls_in, sentence_tables, subjects
 from rubriclab.words.what_helps import has_help, helps_answer
 from rubriclab.words.with_people import has_people, people_answer
@@ -155,7 +155,7 @@ def _method_sizes(findings: Findings, subject: Subject) -> dict[str, str]:
         "share": f"{100 * small.share:.3g}",
         "single": f"{100 * small.single:.3g}",
         "units": count(subject.units, subject.unit),
-        "level": f"{100 * subject.level:.4g}%",
+        "level": level_text(subject.level),
         "seed": str(SEED),
         "deals": f"{DEALS:,}",
         "draws": f"{DRAWS:,}",

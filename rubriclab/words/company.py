@@ -140,7 +140,9 @@ def _mean_sentence(found: Company) -> str:
     if not math.isfinite(found.mean.value):
         return _why(found.mean)
     key = "mean_equivalent" if found.mean.word == EQUIVALENT else "mean_said"
-    return _say(key, change=_change(found.mean, found.level), limit=_points(found.mean.smallest))
+    return _say(
+        key, change=_change(found.mean, found.verdicts.level), limit=_points(found.mean.smallest)
+    )
 
 
 def _word_of_criteria(found: Company) -> QuestionWord:
@@ -158,7 +160,11 @@ def _criteria_sentence(found: Company) -> str:
     named = [k for k in found.named if math.isfinite(found.criteria[k].value)]
     named.sort(key=lambda k: -abs(found.criteria[k].signed))
     parts = [
-        _say("criterion", name=_name(found, k), change=_change(found.criteria[k], found.level))
+        _say(
+            "criterion",
+            name=_name(found, k),
+            change=_change(found.criteria[k], found.verdicts.level),
+        )
         for k in named
     ]
     said = [f"{'; '.join(parts)}."] if parts else []
@@ -190,7 +196,7 @@ def _single_sentence(findings: Findings, found: Company) -> str:
             100 * verdict.low,
             100 * verdict.high,
             ".0f",
-            level=found.level,
+            level=found.verdicts.level,
             limits=(0.0, 100 * verdict.smallest),
         ),
         "limit": limit,

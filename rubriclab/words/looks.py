@@ -3,6 +3,7 @@
 from rubriclab.core.looks import LastLook
 from rubriclab.model.looks import unit_noun
 from rubriclab.model.text import count, shorten
+from rubriclab.words.phrases import level_text
 
 
 def noun_of(look: LastLook) -> str:
@@ -36,7 +37,7 @@ def stop_words(look: LastLook) -> str:
         )
     if look.begun:
         said += f" {count(look.begun, 'call')} made since then count in no number yet."
-    level = f"{100 * (1 - look.alpha):.4g}%"
+    level = level_text(1 - look.alpha)
     return f"{said} Intervals are at {level}, so that those of all looks hold in 95%."
 
 

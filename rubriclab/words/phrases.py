@@ -122,9 +122,14 @@ def shown_difference(a: float, b: float, decimals: int) -> float:
 
 def ci(level: float, *others: float) -> str:
     """Return what intervals at these levels are called: “95% CI”, or “95% to 98.23% CI”."""
-    least, most = min(level, *others, level), max(level, *others, level)
-    lowest, highest = f"{100 * least:.4g}%", f"{100 * most:.4g}%"
+    every = (level, *others)
+    lowest, highest = level_text(min(every)), level_text(max(every))
     return f"{lowest} CI" if lowest == highest else f"{lowest} to {highest} CI"
+
+
+def level_text(level: float) -> str:
+    """Write the level of an interval: “98.23%”."""
+    return f"{100 * level:.4g}%"
 
 
 def ci_of(findings: Findings, *codes: int) -> str:

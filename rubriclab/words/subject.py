@@ -168,7 +168,7 @@ class Subject:
     @property
     def level(self) -> float:
         """The level of the verdicts' intervals: 0.95, or more after an earlier look at the run."""
-        return 0.95 if self.verdicts is None else 1 - self.verdicts.alpha
+        return 0.95 if self.verdicts is None else self.verdicts.level
 
     @property
     def in_points(self) -> bool:
