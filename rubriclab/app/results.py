@@ -205,7 +205,7 @@ def _last_reply(chosen: Chosen) -> None:
 def _ask_readable(chosen: Chosen) -> None:
     """Draw the button that leads to a new run whose replies can be parsed.
 
-    It limits the replies to the labels where the judge's reading check advises that.
+    It limits the replies to the labels where the replies so far show that it helps.
     """
     info = chosen.info
     if state.kept(info.id).plan is None:

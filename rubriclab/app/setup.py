@@ -577,7 +577,7 @@ def load_run(run_id: str, also: str = "", fix: str = "") -> None:
     """Fill the steps from a run of the store. Its data come with it, so no file is needed.
 
     ``also``: a further axis to reorder for the same answers. ``fix``: “judge” opens its step, and
-    “grammar” also lets small models reply only with labels, where their reading check advises it.
+    “grammar” also lets small models reply only with labels, where their replies show that it helps.
 
     From an import come its prompts, to be asked in other orders. Raises LabError if it has none, or
     if they cannot be reordered, or if there is no such axis.
